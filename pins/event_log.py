@@ -1,0 +1,60 @@
+"""The append-only log: the write lock, the one way to append, reading the tail. Knows nothing of pins."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import Max
+
+from pinbox.contract import now_iso
+
+from .models import Event
+from .signals import event_committed, event_recorded
+
+#: Key of the advisory lock every writer takes on PostgreSQL ("pinbox" in ASCII).
+_WRITE_LOCK = 0x70696E626F78
+
+
+@contextmanager
+def writer() -> Iterator[None]:
+    """One transaction that is alone in writing until it commits. May be nested.
+
+    A reader that remembers its last seq is only right if insert order equals commit order. SQLite gives that by BEGIN
+    IMMEDIATE (settings); PostgreSQL hands out keys before commit, and a tailing reader then loses events (measured:
+    426 of 600 seen with six writers), so there every writer waits for one lock that lives as long as its transaction.
+    """
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_WRITE_LOCK])
+        yield
+
+
+def encode(payload: Mapping[str, Any]) -> str:
+    """The stored and sent form of a document: compact JSON, key order kept, no escapes beyond JSON's own."""
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def append(event_type: str, payload: Mapping[str, Any], *, at: str | None = None) -> Event:
+    """Write one event inside `writer()` and let the projections follow. Returns the stored row."""
+    if not connection.in_atomic_block:
+        raise RuntimeError("append() needs writer()")
+    event = Event(
+        seq=last_seq() + 1, type=event_type, at=at or now_iso(), payload=encode(payload)
+    )
+    event.save(force_insert=True)
+    event_recorded.send(Event, event=event, replayed=False)
+    transaction.on_commit(lambda: event_committed.send_robust(Event, seq=event.seq))
+    return event
+
+
+def last_seq() -> int:
+    """Seq of the newest event, 0 in an empty log."""
+    return Event.objects.aggregate(last=Max("seq"))["last"] or 0
+
+
+def tail(after: int, limit: int) -> list[Event]:
+    """At most `limit` events that follow `after`, oldest first."""
+    return list(Event.objects.filter(seq__gt=after).order_by("seq")[:limit])
