@@ -75,6 +75,7 @@ INSTALLED_APPS = [
     "pinbox_site",
 ]
 MIDDLEWARE = [
+    "pinbox_site.door.ApiDoor",
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -106,6 +107,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["pinbox_site.envelope.EnvelopeRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "pinbox_site.envelope.OneRenderer",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_PAGINATION_CLASS": "pinbox_site.paging.IdPages",
     "EXCEPTION_HANDLER": "pinbox_site.envelope.answer_to_error",
     "UNAUTHENTICATED_USER": None,
 }

@@ -8,8 +8,6 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Max
 
-from pinbox.contract import now_iso
-
 from .models import Event
 from .signals import event_committed, event_recorded
 
@@ -37,12 +35,12 @@ def encode(payload: Mapping[str, Any]) -> str:
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def append(event_type: str, payload: Mapping[str, Any], *, at: str | None = None) -> Event:
-    """Write one event inside `writer()` and let the projections follow. Returns the stored row."""
+def append(event_type: str, payload: Mapping[str, Any], *, subject: str, at: str) -> Event:
+    """Write one event about `subject` inside `writer()` and let the projections follow. Returns the stored row."""
     if not connection.in_atomic_block:
         raise RuntimeError("append() needs writer()")
     event = Event(
-        seq=last_seq() + 1, type=event_type, at=at or now_iso(), payload=encode(payload)
+        seq=last_seq() + 1, type=event_type, at=at, subject=subject, payload=encode(payload)
     )
     event.save(force_insert=True)
     event_recorded.send(Event, event=event, replayed=False)

@@ -9,10 +9,13 @@ class Event(models.Model):
     seq = models.BigIntegerField(primary_key=True)
     type = models.CharField(max_length=32)
     at = models.CharField(max_length=24)
+    #: id of what the event is about (the pin), so that one history is read without the others.
+    subject = models.CharField(max_length=14)
     payload = models.TextField()
 
     class Meta:
         ordering = ("seq",)
+        indexes = (models.Index(fields=["subject", "seq"], name="event_subject_seq"),)
 
     def __str__(self) -> str:
         return f"{self.seq} {self.type}"

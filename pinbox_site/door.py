@@ -1,0 +1,75 @@
+"""From a request to its API view: authenticate, find the route, keep writes idempotent, call the view.
+
+The bridge and Django's own handler (by `ApiDoor`) both come through here, so they answer alike.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import Resolver404, get_resolver
+
+from delivery import acknowledge
+from pinbox.contract import SESSION_HEADER, PinboxError
+
+from . import auth, envelope, idempotency
+
+#: What Django's own handler serves: pages with sessions, cookies and CSRF.
+_PAGES = ("/admin/", "/static/")
+#: (method, route name) -> what an agent's own session shows of a pin by using that route.
+_SIGNS = {("GET", "pin"): "show", ("POST", "thread"): "reply", ("POST", "resolve"): "resolve"}
+
+
+def is_api(path: str) -> bool:
+    return not path.startswith(_PAGES)
+
+
+def answer(request: HttpRequest) -> HttpResponseBase:
+    """The answer to an API request, whatever happens. Never raises."""
+    try:
+        return _answer(request)
+    except Exception as error:  # the edge of the API: everything leaves as the envelope
+        return envelope.response_to(error)
+
+
+def _answer(request: HttpRequest) -> HttpResponseBase:
+    if request.path == "/health" and request.method == "GET":
+        return auth.health()
+    caller = auth.authenticate(request.headers)
+    request.pinbox_caller = caller  # type: ignore[attr-defined]
+    try:
+        found = get_resolver(settings.ROOT_URLCONF).resolve(request.path_info)
+    except Resolver404:
+        raise PinboxError(
+            "E_NOT_FOUND", "there is no such route", "GET /schema lists the routes"
+        ) from None
+
+    def call() -> HttpResponseBase:
+        response = found.func(request, *found.args, **found.kwargs)
+        if hasattr(response, "render"):
+            response.render()
+        return response
+
+    if request.method != "POST":
+        response = call()
+    else:
+        response = idempotency.once(request, caller.scope, call)
+    session = request.headers.get(SESSION_HEADER)
+    sign = _SIGNS.get((request.method, found.url_name))
+    if session and sign and response.status_code < 300:
+        acknowledge.observe(
+            session=session, pin_id=found.kwargs["pin_id"], sign=sign, now=datetime.now(UTC)
+        )
+    return response
+
+
+class ApiDoor:
+    """Middleware: lets Django's own handler answer API paths through the same door."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return answer(request) if is_api(request.path) else self.get_response(request)

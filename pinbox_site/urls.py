@@ -1,0 +1,16 @@
+"""Every route of the hub. /health is answered in front of them (pinbox_site.door)."""
+
+from django.contrib import admin
+from django.urls import include, path, re_path
+from drf_spectacular.views import SpectacularAPIView
+
+from .views import Summary
+
+urlpatterns = [
+    path("", include("pins.urls")),
+    path("", include("sessions_app.urls")),
+    path("", include("delivery.urls")),
+    re_path(r"^summary$", Summary.as_view()),
+    re_path(r"^schema$", SpectacularAPIView.as_view(required_scope="page")),
+    path("admin/", admin.site.urls),
+]

@@ -1,0 +1,204 @@
+"""HTTP for events, pins and threads: one view class a path, no rules. See docs/wire.md."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from django.db.models import QuerySet
+from django.http import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+from rest_framework.settings import api_settings
+from rest_framework.views import APIView
+
+from pinbox.contract import Caller, PinboxError
+
+from . import search, selectors, services, shapes
+from .event_log import encode
+from .git_env import branch_and_commit
+from .models import Event, Pin, ThreadMessage
+from .serializers import MessageInput, PinInput, ResolveInput, VerifyInput
+from .verbatim import verbatim, verbatim_list
+
+#: A seq past this cannot be in any database.
+_MAX_SEQ = 2**63 - 1
+
+
+def accepted_input(serializer: type[Serializer[Any]], request: Request) -> dict[str, Any]:
+    """The request's body as the serializer lets it through. DRF's ValidationError becomes E_INVALID_INPUT."""
+    checked = serializer(data=request.data)
+    checked.is_valid(raise_exception=True)
+    return cast(dict[str, Any], checked.validated_data)
+
+
+def caller_of(request: Request) -> Caller:
+    return cast(Caller, request.user)
+
+
+class ListView(APIView):
+    """A list of stored JSON: whole, or the page that `limit`, `before` and `after` ask for."""
+
+    required_scope = "page"
+    page_order: tuple[str, ...]
+
+    def answer(self, request: Request, rows: QuerySet[Any]) -> HttpResponseBase:
+        """`rows` are tuples of an item's id and its JSON."""
+        pages = cast(Any, api_settings.DEFAULT_PAGINATION_CLASS)()
+        found: Iterable[tuple[Any, str]] = pages.paginate_queryset(rows, request, view=self)
+        if isinstance(found, list):
+            return verbatim_list([text for _, text in found], headers=pages.headers())
+        return verbatim_list(text for _, text in found)
+
+
+class EventList(ListView):
+    page_order = ("seq",)
+
+    @staticmethod
+    def page_cursor(text: str) -> tuple[int]:
+        """A seq, which need not exist. Raises E_INVALID_INPUT."""
+        try:
+            number = float(text)
+            seq = int(text) if text.strip().isdigit() else int(number)
+        except (ValueError, OverflowError):
+            seq, number = -1, 0.0
+        if seq < 0 or seq > _MAX_SEQ or (seq != number and not text.strip().isdigit()):
+            raise PinboxError(
+                "E_INVALID_INPUT",
+                "the cursor must be the seq of an event, a whole number from 0",
+                "GET /summary has the newest as lastEventSeq",
+            )
+        return (seq,)
+
+    def answer_events(self, request: Request, events: QuerySet[Event]) -> HttpResponseBase:
+        pages = cast(Any, api_settings.DEFAULT_PAGINATION_CLASS)()
+        rows = events.values_list("seq", "type", "at", "payload")
+        found = pages.paginate_queryset(rows, request, view=self)
+        if isinstance(found, list):
+            return verbatim_list(list(selectors.event_texts(found)), headers=pages.headers())
+        return verbatim_list(selectors.event_texts(found))
+
+    @extend_schema(responses=shapes.EventShape(many=True))
+    def get(self, request: Request) -> HttpResponseBase:
+        return self.answer_events(request, Event.objects.all())
+
+
+class PinEvents(EventList):
+    @extend_schema(operation_id="pins_events", responses=shapes.EventShape(many=True))
+    def get(self, request: Request, pin_id: str) -> HttpResponseBase:
+        selectors.require_pin(pin_id)
+        return self.answer_events(request, Event.objects.filter(subject=pin_id))
+
+
+class PinList(ListView):
+    page_order = ("-n",)
+
+    @extend_schema(
+        operation_id="pins_list",
+        parameters=[
+            OpenApiParameter("status", str, enum=["open", "resolved"]),
+            OpenApiParameter("search", str, description="Only pins that contain every term."),
+        ],
+        responses=shapes.PinShape(many=True),
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        pins = selectors.pins_of(status=_asked_status(request))
+        query = request.query_params.get("search")
+        if query is not None:
+            pins = search.matching(pins, _searchable(query))
+        return self.answer(request, selectors.with_document(pins))
+
+    @extend_schema(
+        operation_id="pins_create", request=PinInput, responses={201: shapes.PinShape}
+    )
+    def post(self, request: Request) -> Response | HttpResponseBase:
+        from django.conf import settings
+
+        pin = services.create_pin(
+            data=accepted_input(PinInput, request),
+            caller=caller_of(request),
+            git=branch_and_commit(settings.PROJECT_DIR),
+        )
+        return verbatim(encode(pin), status=201)
+
+
+class PinDetail(APIView):
+    required_scope = "page"
+
+    @extend_schema(operation_id="pins_retrieve", responses=shapes.PinShape)
+    def get(self, request: Request, pin_id: str) -> HttpResponseBase:
+        return verbatim(selectors.pin_text(pin_id))
+
+
+class PinThread(ListView):
+    page_order = ("seq",)
+
+    @staticmethod
+    def page_cursor(text: str) -> tuple[int]:
+        seq = ThreadMessage.objects.filter(pk=text[:64]).values_list("seq", flat=True).first()
+        if seq is None:
+            raise PinboxError(
+                "E_INVALID_INPUT",
+                "the cursor names no message",
+                "use the id of a message that the thread has shown",
+            )
+        return (seq,)
+
+    @extend_schema(operation_id="pins_thread_list", responses=shapes.MessageShape(many=True))
+    def get(self, request: Request, pin_id: str) -> HttpResponseBase:
+        selectors.require_pin(pin_id)
+        messages = ThreadMessage.objects.filter(pin_id=pin_id)
+        return self.answer(request, messages.values_list("id", "json"))
+
+    @extend_schema(
+        operation_id="pins_thread_create",
+        request=MessageInput,
+        responses={201: shapes.MessageShape},
+    )
+    def post(self, request: Request, pin_id: str) -> HttpResponseBase:
+        message = services.post_message(
+            pin_id=pin_id, data=accepted_input(MessageInput, request), caller=caller_of(request)
+        )
+        return verbatim(encode(message), status=201)
+
+
+class PinResolve(APIView):
+    required_scope = "page"
+
+    @extend_schema(request=ResolveInput, responses=shapes.PinShape)
+    def post(self, request: Request, pin_id: str) -> HttpResponseBase:
+        data = accepted_input(ResolveInput, request)
+        return verbatim(
+            encode(services.resolve_pin(pin_id=pin_id, data=data, caller=caller_of(request)))
+        )
+
+
+class PinVerify(APIView):
+    required_scope = "page"
+
+    @extend_schema(request=VerifyInput, responses=shapes.PinShape)
+    def post(self, request: Request, pin_id: str) -> HttpResponseBase:
+        outcome = accepted_input(VerifyInput, request)["outcome"]
+        return verbatim(encode(services.verify_pin(pin_id=pin_id, outcome=outcome)))
+
+
+def _asked_status(request: Request) -> str | None:
+    status = request.query_params.get("status")
+    if status is None or status in Pin.Status.values:
+        return status
+    raise PinboxError(
+        "E_INVALID_INPUT",
+        "status: must be one of: open, resolved",
+        "leave it out for every pin",
+    )
+
+
+def _searchable(query: str) -> str:
+    """The same refusal on both databases, of which one cannot store a NUL. Raises E_INVALID_INPUT."""
+    if "\0" in query:
+        raise PinboxError(
+            "E_INVALID_INPUT", "search: must not contain a NUL character", "leave it out"
+        )
+    return query
+
+
