@@ -1,10 +1,13 @@
-"""The ledger: one row for each event, what became of it, and what each session was already shown."""
+"""The ledger: one row for each event, what became of it, and what each session was already shown.
+"""
 
 from django.db import models
 
 
 class Delivery(models.Model):
-    """What becomes of one event. The row is born in the event's own transaction (`delivery.ledger`)."""
+    """What becomes of one event. The row is born in the event's own transaction
+    (`delivery.ledger`).
+    """
 
     class Status(models.TextChoices):
         PENDING = "pending"
@@ -46,7 +49,9 @@ class Delivery(models.Model):
 
 
 class Showing(models.Model):
-    """What one session has seen of one pin: up to which event, and how often a stop was held for it."""
+    """What one session has seen of one pin: up to which event, and how often a stop was held for
+    it.
+    """
 
     session_id = models.CharField(max_length=14)
     pin_id = models.CharField(max_length=14)

@@ -1,4 +1,5 @@
-"""What client and hub must agree on: error codes, id patterns, event types, limits, protocol numbers.
+"""What client and hub must agree on: error codes, id patterns, event types, limits, protocol
+numbers.
 
 Nothing here talks to anything. The wire itself is described in docs/architecture.md.
 """
@@ -98,7 +99,7 @@ class Caller(NamedTuple):
 
 def iso(moment: datetime) -> str:
     """An aware instant as the wire has it: UTC, milliseconds, `Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def now_iso() -> str:

@@ -1,7 +1,9 @@
-"""The API's own ASGI handler: a request goes straight to `door.answer` on a lane, without Django's request machinery.
+"""The API's own ASGI handler: a request goes straight to `door.answer` on a lane, without Django's
+request machinery.
 
-Django's handler costs about 2 ms a request (measured in process; this takes a tenth of that). Two lanes of one thread each: one reads,
-one writes, so reads never wait for a write and writes never wait for SQLite's lock. Admin pages go to Django.
+Django's handler costs about 2 ms a request (measured in process; this takes a tenth of that). Two
+lanes of one thread each: one reads, one writes, so reads never wait for a write and writes never
+wait for SQLite's lock. Admin pages go to Django.
 """
 
 import asyncio

@@ -1,4 +1,5 @@
-"""From a request to its API view: authenticate, find the route, keep writes idempotent, call the view.
+"""From a request to its API view: authenticate, find the route, keep writes idempotent, call the
+view.
 
 The bridge and Django's own handler (by `ApiDoor`) both come through here, so they answer alike.
 """
@@ -52,10 +53,8 @@ def _answer(request: HttpRequest) -> HttpResponseBase:
             response.render()
         return response
 
-    if request.method != "POST":
-        response = call()
-    else:
-        response = idempotency.once(request, caller.scope, call)
+    writes = request.method == "POST"
+    response = idempotency.once(request, caller.scope, call) if writes else call()
     session = request.headers.get(SESSION_HEADER)
     sign = _SIGNS.get((request.method, found.url_name))
     if session and sign and response.status_code < 300:

@@ -1,4 +1,5 @@
-"""`Idempotency-Key`: the same key with the same request gets the first answer again, with another request a conflict.
+"""`Idempotency-Key`: the same key with the same request gets the first answer again, with another
+request a conflict.
 
 The answer is stored in the transaction of the write itself, so either both are there or neither.
 """
@@ -24,7 +25,9 @@ _HINT = "send a fresh random key with every new write"
 def once(
     request: HttpRequest, scope: str, view: Callable[[], HttpResponseBase]
 ) -> HttpResponseBase:
-    """`view()`, unless its request carries a key that was answered before. Raises E_INVALID_INPUT, E_CONFLICT."""
+    """`view()`, unless its request carries a key that was answered before. Raises E_INVALID_INPUT,
+    E_CONFLICT.
+    """
     key = request.headers.get(IDEMPOTENCY_HEADER)
     if key is None:
         return view()
@@ -42,9 +45,7 @@ def once(
                 raise PinboxError(
                     "E_CONFLICT", f"{IDEMPOTENCY_HEADER}: was used for another request", _HINT
                 )
-            return HttpResponse(
-                known.body, status=known.status, content_type="application/json"
-            )
+            return HttpResponse(known.body, status=known.status, content_type="application/json")
         response = view()
         if 200 <= response.status_code < 300:
             _keep(key, fingerprint, response)
@@ -71,7 +72,8 @@ def _keep(key: str, fingerprint: str, response: HttpResponseBase) -> None:
 def _body(response: HttpResponseBase) -> bytes:
     if isinstance(response, HttpResponse):
         return response.content
-    # A streamed answer is kept whole; it stays sendable because what it yields is replaced by what was read.
+    # A streamed answer is kept whole; it stays sendable because what it yields is replaced by what
+    # was read.
     pieces = list(response)
     response.streaming_content = pieces  # type: ignore[attr-defined] - StreamingHttpResponse
     return b"".join(pieces)

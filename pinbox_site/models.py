@@ -4,7 +4,9 @@ from django.db import models
 
 
 class IdempotentAnswer(models.Model):
-    """The answer to the first request that carried `key`. `fingerprint` tells the same request from another one."""
+    """The answer to the first request that carried `key`. `fingerprint` tells the same request from
+    another one.
+    """
 
     key = models.CharField(primary_key=True, max_length=255)
     fingerprint = models.CharField(max_length=64)

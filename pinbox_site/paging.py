@@ -1,7 +1,9 @@
-"""Pages of every list: `?limit=&before=&after=`, with the items' own ids as cursors. See docs/wire.md, "Pages".
+"""Pages of every list: `?limit=&before=&after=`, with the items' own ids as cursors. See
+docs/wire.md, "Pages".
 
-`before` and `after` speak of time: strictly older, strictly newer than the item named. A page is the one nearest to its cursor
-and keeps the list's own order. Without `limit` the whole rest comes, read in chunks.
+`before` and `after` speak of time: strictly older, strictly newer than the item named. A page is
+the one nearest to its cursor and keeps the list's own order. Without `limit` the whole rest comes,
+read in chunks.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,10 +22,12 @@ CHUNK = 500
 
 
 class IdPages(BasePagination):
-    """A view says its order in `page_order` (columns that together are unique, "-" for newest first).
+    """A view says its order in `page_order` (columns that together are unique, "-" for newest
+    first).
 
-    It may turn a cursor into the values of those columns itself (`page_cursor`); otherwise the item of that primary key is
-    looked up. Rows may be model instances or tuples whose first member is the id.
+    It may turn a cursor into the values of those columns itself (`page_cursor`); otherwise the item
+    of that primary key is looked up. Rows may be model instances or tuples whose first member is
+    the id.
     """
 
     def paginate_queryset(
@@ -34,7 +38,7 @@ class IdPages(BasePagination):
         order: Sequence[str] = view.page_order
         newest_first = order[0].startswith("-")
         rows = queryset.order_by(*order)
-        self._request, self._ids, self._more = request, (None, None), (False, False)
+        self._request, self._links = request, dict[str, tuple[str, str]]()
         cursor = before or after
         if cursor:
             columns = [column.lstrip("-") for column in order]
@@ -42,7 +46,8 @@ class IdPages(BasePagination):
             rows = rows.filter(_beyond(columns, find(cursor), "lt" if before else "gt"))
         if limit is None:
             return rows.iterator(CHUNK)
-        # The page nearest to the cursor: reading away from it, which may be against the list's order.
+        # The page nearest to the cursor: reading away from it, which may be against the list's
+        # order.
         against = bool(cursor) and bool(before) != newest_first
         found = list((rows.reverse() if against else rows)[: limit + 1])
         more = len(found) > limit
@@ -50,23 +55,21 @@ class IdPages(BasePagination):
         if against:
             found.reverse()
         if found:
-            self._ids = (_id(found[0]), _id(found[-1]))
-            self._more = (more or not cursor, bool(cursor)) if against else (bool(cursor), more)
-            self._directions = ("after", "before") if newest_first else ("before", "after")
+            back, on = ("after", "before") if newest_first else ("before", "after")
+            if more if against else cursor:
+                self._links["prev"] = (back, _id(found[0]))
+            if against or more:
+                self._links["next"] = (on, _id(found[-1]))
         return found
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response(data, headers=self.headers())
 
     def headers(self) -> dict[str, str]:
-        """`Link` with rel="prev" and rel="next" where there is such a page; nothing for a whole list."""
-        links = [
-            f'<{self._url(direction, item)}>; rel="{rel}"'
-            for rel, item, there, direction in zip(
-                ("prev", "next"), self._ids, self._more, getattr(self, "_directions", ("", ""))
-            )
-            if there and item is not None
-        ]
+        """`Link` with rel="prev" and rel="next" where there is such a page; nothing for a whole
+        list.
+        """
+        links = [f'<{self._url(*link)}>; rel="{rel}"' for rel, link in self._links.items()]
         return {"Link": ", ".join(links)} if links else {}
 
     def _url(self, direction: str, item: str) -> str:
@@ -114,9 +117,7 @@ def _item_of(queryset: QuerySet[Any], columns: Sequence[str]) -> Any:
         field = queryset.model._meta.pk
         item = None
         if "\0" not in cursor and (field.get_internal_type() == "CharField" or cursor.isdecimal()):
-            item = (
-                queryset.model._base_manager.filter(pk=cursor[:64]).values_list(*columns).first()
-            )
+            item = queryset.model._base_manager.filter(pk=cursor[:64]).values_list(*columns).first()
         if item is None:
             raise PinboxError(
                 "E_INVALID_INPUT",

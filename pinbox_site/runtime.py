@@ -1,4 +1,6 @@
-"""What this process is: its project, tokens and instance id. Installed once by `serve`, read by auth and /health."""
+"""What this process is: its project, tokens and instance id. Installed once by `serve`, read by
+auth and /health.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +8,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """`token` may do everything; `page_token` only what a page needs. Both empty = no token strategy."""
+    """`token` may do everything; `page_token` only what a page needs. Both empty = no token
+    strategy.
+    """
 
     project_dir: Path | None
     token: str

@@ -1,8 +1,10 @@
-"""A database ready to use: its tables made, or brought up to date. `serve` calls it before it answers.
+"""A database ready to use: its tables made, or brought up to date. `serve` calls it before it
+answers.
 
-Running every migration on an empty file takes longer than importing the whole hub, so a fresh SQLite database is made from
-`schema.sql`, which `manage.py dumpschema` writes from the migrations and a test holds to them. Whether a database is current is one
-integer in the file (`user_version`), not a migration plan.
+Running every migration on an empty file takes longer than importing the whole hub, so a fresh
+SQLite database is made from `schema.sql`, which `manage.py dumpschema` writes from the migrations
+and a test holds to them. Whether a database is current is one integer in the file (`user_version`),
+not a migration plan.
 """
 
 import os
@@ -23,7 +25,9 @@ _SCRATCH = "scratch"
 
 
 def prepare_database() -> None:
-    """Make or migrate the tables. Safe when several processes call it at once: SQLite's lock orders them."""
+    """Make or migrate the tables. Safe when several processes call it at once: SQLite's lock orders
+    them.
+    """
     if connection.vendor != "sqlite":
         call_command("migrate", interactive=False, verbosity=0)
         return
@@ -40,13 +44,17 @@ def prepare_database() -> None:
 
 
 def migrations_id() -> int:
-    """A number that stands for the set of migrations this code has, of all apps. Imports none of them."""
+    """A number that stands for the set of migrations this code has, of all apps. Imports none of
+    them.
+    """
     names = []
     for app in apps.get_app_configs():
         folder = Path(app.path) / "migrations"
         if folder.is_dir():
             names += [f"{app.label}.{name}" for name in os.listdir(folder) if name[:4].isdigit()]
-    return zlib.crc32("\n".join(sorted({name.removesuffix(".pyc") for name in names})).encode()) >> 1
+    return (
+        zlib.crc32("\n".join(sorted({name.removesuffix(".pyc") for name in names})).encode()) >> 1
+    )
 
 
 def fresh_script(wanted: int) -> str | None:
@@ -67,7 +75,9 @@ def _set_user_version(version: int) -> None:
 
 
 def dump() -> str:
-    """What `schema.sql` must hold: a database made by running every migration, as one transaction of SQL."""
+    """What `schema.sql` must hold: a database made by running every migration, as one transaction
+    of SQL.
+    """
     with TemporaryDirectory() as folder:
         scratch = Path(folder) / "scratch.db"
         connections.settings[_SCRATCH] = {
@@ -116,4 +126,4 @@ def _rows(made: sqlite3.Connection) -> Iterator[str]:
         columns = [row[1] for row in made.execute(f"PRAGMA table_info({table})")]
         quoted = " || ', ' || ".join(f"quote({column})" for column in columns)
         for (values,) in made.execute(f"SELECT {quoted} FROM {table} ORDER BY id"):  # noqa: S608
-            yield f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values});"
+            yield f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values});"  # noqa: S608

@@ -1,4 +1,6 @@
-"""One settings file: local (SQLite in the project's `.pinbox`) or team (DATABASE_URL). Everything comes from the environment."""
+"""One settings file: local (SQLite in the project's `.pinbox`) or team (DATABASE_URL). Everything
+comes from the environment.
+"""
 
 import os
 from pathlib import Path
@@ -15,7 +17,9 @@ def env_bool(name: str) -> bool:
 
 
 def database(url: str) -> dict[str, Any]:
-    """`postgresql://user:password@host:port/name`, or an empty string for the project's own SQLite file."""
+    """`postgresql://user:password@host:port/name`, or an empty string for the project's own SQLite
+    file.
+    """
     if url:
         parts = urlsplit(url)
         return {
@@ -32,7 +36,8 @@ def database(url: str) -> dict[str, Any]:
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": PROJECT_DIR / ".pinbox" / "pinbox.db",
         "OPTIONS": {
-            # A transaction that reads before it writes must hold the write lock from its start, else SQLite
+            # A transaction that reads before it writes must hold the write lock from its start,
+            # else SQLite
             # refuses it at once and ignores the time-out.
             "transaction_mode": "IMMEDIATE",
             "timeout": 10,  # seconds
@@ -42,7 +47,8 @@ def database(url: str) -> dict[str, Any]:
     }
 
 
-#: The hub's own process gets its project from `serve`; a management command finds it from where it stands.
+#: The hub's own process gets its project from `serve`; a management command finds it from where it
+#: stands.
 PROJECT_DIR = Path(os.environ.get("PINBOX_PROJECT") or project.find())
 
 SECRET_KEY = os.environ.get("PINBOX_SECRET_KEY") or project.secret(PROJECT_DIR)

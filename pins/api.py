@@ -26,7 +26,9 @@ _MAX_SEQ = 2**63 - 1
 
 
 def accepted_input(serializer: type[Serializer[Any]], request: Request) -> dict[str, Any]:
-    """The request's body as the serializer lets it through. DRF's ValidationError becomes E_INVALID_INPUT."""
+    """The request's body as the serializer lets it through. DRF's ValidationError becomes
+    E_INVALID_INPUT.
+    """
     checked = serializer(data=request.data)
     checked.is_valid(raise_exception=True)
     return cast(dict[str, Any], checked.validated_data)
@@ -108,9 +110,7 @@ class PinList(ListView):
             pins = search.matching(pins, _searchable(query))
         return self.answer(request, selectors.with_document(pins))
 
-    @extend_schema(
-        operation_id="pins_create", request=PinInput, responses={201: shapes.PinShape}
-    )
+    @extend_schema(operation_id="pins_create", request=PinInput, responses={201: shapes.PinShape})
     def post(self, request: Request) -> Response | HttpResponseBase:
         from django.conf import settings
 
@@ -194,11 +194,9 @@ def _asked_status(request: Request) -> str | None:
 
 
 def _searchable(query: str) -> str:
-    """The same refusal on both databases, of which one cannot store a NUL. Raises E_INVALID_INPUT."""
+    """Refuse a NUL, which one of the two databases cannot take. Raises E_INVALID_INPUT."""
     if "\0" in query:
         raise PinboxError(
             "E_INVALID_INPUT", "search: must not contain a NUL character", "leave it out"
         )
     return query
-
-

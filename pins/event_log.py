@@ -1,4 +1,6 @@
-"""The append-only log: the write lock, the one way to append, reading the tail. Knows nothing of pins."""
+"""The append-only log: the write lock, the one way to append, reading the tail. Knows nothing of
+pins.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -19,9 +21,10 @@ _WRITE_LOCK = 0x70696E626F78
 def writer() -> Iterator[None]:
     """One transaction that is alone in writing until it commits. May be nested.
 
-    A reader that remembers its last seq is only right if insert order equals commit order. SQLite gives that by BEGIN
-    IMMEDIATE (settings); PostgreSQL hands out keys before commit, and a tailing reader then loses events (measured:
-    426 of 600 seen with six writers), so there every writer waits for one lock that lives as long as its transaction.
+    A reader that remembers its last seq is only right if insert order equals commit order. SQLite
+    gives that by BEGIN IMMEDIATE (settings); PostgreSQL hands out keys before commit, and a tailing
+    reader then loses events (measured: 426 of 600 seen with six writers), so there every writer
+    waits for one lock that lives as long as its transaction.
     """
     with transaction.atomic():
         if connection.vendor == "postgresql":
@@ -31,12 +34,16 @@ def writer() -> Iterator[None]:
 
 
 def encode(payload: Mapping[str, Any]) -> str:
-    """The stored and sent form of a document: compact JSON, key order kept, no escapes beyond JSON's own."""
+    """The stored and sent form of a document: compact JSON, key order kept, no escapes beyond
+    JSON's own.
+    """
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def append(event_type: str, payload: Mapping[str, Any], *, subject: str, at: str) -> Event:
-    """Write one event about `subject` inside `writer()` and let the projections follow. Returns the stored row."""
+    """Write one event about `subject` inside `writer()` and let the projections follow. Returns the
+    stored row.
+    """
     if not connection.in_atomic_block:
         raise RuntimeError("append() needs writer()")
     event = Event(

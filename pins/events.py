@@ -1,7 +1,7 @@
 """Shapes of what the log stores, and how a pin's document changes. Touches no database.
 
-Payloads are what is stored and sent, unchanged, for ever: new optional keys may come, none may go. The key order of a
-pin is part of the wire (byte-identical `--json`).
+Payloads are what is stored and sent, unchanged, for ever: new optional keys may come, none may go.
+The key order of a pin is part of the wire (byte-identical `--json`).
 """
 
 from collections.abc import Mapping
@@ -92,7 +92,5 @@ def in_wire_order(pin: Mapping[str, Any]) -> PinPayload:
 def halves(pin: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """A pin's keys before and after the place of `agentSession`, which is in neither."""
     head = {key: pin[key] for key in PIN_KEYS[:_BOUND_AT] if key in pin}
-    tail = {
-        key: value for key, value in pin.items() if key not in head and key != "agentSession"
-    }
+    tail = {key: value for key, value in pin.items() if key not in head and key != "agentSession"}
     return head, tail

@@ -1,6 +1,8 @@
-"""The project's git branch and commit, read from files: no process is spawned while a pin is created.
+"""The project's git branch and commit, read from files: no process is spawned while a pin is
+created.
 
-`git rev-parse` costs about 2 ms a spawn; reading HEAD and its ref costs a fortieth of that, and nothing while their times stand.
+`git rev-parse` costs about 2 ms a spawn; reading HEAD and its ref costs a fortieth of that, and
+nothing while their times stand.
 """
 
 from functools import lru_cache
@@ -8,7 +10,9 @@ from pathlib import Path
 
 
 def branch_and_commit(project: Path | None) -> dict[str, str]:
-    """`{"branch", "commit"}` as git would say them (branch `HEAD` when detached); empty when there is no commit to name."""
+    """`{"branch", "commit"}` as git would say them (branch `HEAD` when detached); empty when there
+    is no commit to name.
+    """
     try:
         if project is None or (git := _git_dir(project)) is None:
             return {}

@@ -1,4 +1,6 @@
-"""Tables of the log and of what is rebuilt from it; `Binding` alone is a fact the log does not hold."""
+"""Tables of the log and of what is rebuilt from it; `Binding` alone is a fact the log does not
+hold.
+"""
 
 from django.db import models
 
@@ -68,7 +70,9 @@ class ThreadMessage(models.Model):
 
 
 class SearchText(models.Model):
-    """Projection: one searchable text, case-folded. `id` = n << 40 | seq, so newest pins have the highest ids."""
+    """Projection: one searchable text, case-folded. `id` = n << 40 | seq, so newest pins have the
+    highest ids.
+    """
 
     id = models.BigIntegerField(primary_key=True)
     n = models.BigIntegerField()
@@ -91,7 +95,8 @@ class Tally(models.Model):
 class Binding(models.Model):
     """Ledger: the agent session a pin is stuck to. No event holds it, so a rebuild keeps it.
 
-    The relation exists for joins only: no constraint, nothing cascades, the pin's row may be absent.
+    The relation exists for joins only: no constraint, nothing cascades, the pin's row may be
+    absent.
     """
 
     pin = models.OneToOneField(

@@ -1,8 +1,10 @@
-"""Finding pins by their words: substring search, case-folded, on both databases. The one place that knows how.
+"""Finding pins by their words: substring search, case-folded, on both databases. The one place that
+knows how.
 
-Every text of a pin is a row of `SearchText`. A query is split at white space; a pin matches when each term stands somewhere
-in its texts. SQLite finds terms of three characters and more by an FTS5 trigram index, PostgreSQL by pg_trgm; shorter ones are
-looked for row by row. Nothing in a term is syntax.
+Every text of a pin is a row of `SearchText`. A query is split at white space; a pin matches when
+each term stands somewhere in its texts. SQLite finds terms of three characters and more by an FTS5
+trigram index, PostgreSQL by pg_trgm; shorter ones are looked for row by row. Nothing in a term is
+syntax.
 """
 
 import unicodedata
@@ -66,7 +68,7 @@ def matching(pins: QuerySet[Pin], query: str) -> QuerySet[Pin]:
 def _numbers(term: str) -> QuerySet[SearchText, int]:
     texts = SearchText.objects.values_list("n", flat=True)
     if connection.vendor == "sqlite" and len(term) >= _TRIGRAM:
-        return texts.extra(  # noqa: S610 - the term is a parameter
+        return texts.extra(
             where=["id IN (SELECT rowid FROM pins_search_index WHERE pins_search_index MATCH %s)"],
             params=['"' + term.replace('"', '""') + '"'],
         )
@@ -82,7 +84,8 @@ def broken_index() -> int:
     try:
         with connection.cursor() as cursor:
             cursor.execute(
-                "INSERT INTO pins_search_index(pins_search_index, rank) VALUES ('integrity-check', 1)"
+                "INSERT INTO pins_search_index(pins_search_index, rank)"
+                " VALUES ('integrity-check', 1)"
             )
     except DatabaseError:
         return 1

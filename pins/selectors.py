@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from django.db.models import F, QuerySet, Value
+from django.db.models import F, QuerySet, TextField, Value
 from django.db.models.functions import Coalesce, Concat
 
 from pinbox.contract import PIN_ID, PinboxError
@@ -18,8 +18,14 @@ _PIN_ID = re.compile(PIN_ID)
 
 def document() -> Concat:
     """A pin's JSON as an expression: its halves, with the binding between them."""
+    text = TextField()
     return Concat(
-        Value("{"), F("head"), Coalesce(F("binding__json"), F("bound")), F("tail"), Value("}")
+        Value("{", text),
+        F("head"),
+        Coalesce(F("binding__json"), F("bound"), output_field=text),
+        F("tail"),
+        Value("}", text),
+        output_field=text,
     )
 
 

@@ -1,4 +1,6 @@
-"""What may arrive. Unknown keys are dropped at every level, `null` is refused where a field is optional, nothing is coerced."""
+"""What may arrive. Unknown keys are dropped at every level, `null` is refused where a field is
+optional, nothing is coerced.
+"""
 
 import math
 from typing import Any
@@ -9,7 +11,7 @@ from pinbox.contract import MAX_ARRAY_ITEMS, MAX_OBJECT_KEYS, MAX_TEXT_BYTES
 
 
 class Text(serializers.CharField):
-    """A string as it is: never trimmed, never made from a number. At most MAX_TEXT_BYTES of UTF-8."""
+    """A string as it is, not trimmed, not made from a number. At most MAX_TEXT_BYTES of UTF-8."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("allow_blank", True)

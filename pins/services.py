@@ -1,4 +1,6 @@
-"""Every write to pins and threads. A service checks what it must under the write lock and raises PinboxError."""
+"""Every write to pins and threads. A service checks what it must under the write lock and raises
+PinboxError.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +14,9 @@ from .models import Binding, Pin
 
 
 def create_pin(*, data: Mapping[str, Any], caller: Caller, git: Mapping[str, str]) -> PinPayload:
-    """Append `pin.created`. `data` is a validated PinInput; `git` overrides its branch and commit where known."""
+    """Append `pin.created`. `data` is a validated PinInput; `git` overrides its branch and commit
+    where known.
+    """
     with writer():
         at = now_iso()
         pin = in_wire_order(
@@ -32,7 +36,9 @@ def create_pin(*, data: Mapping[str, Any], caller: Caller, git: Mapping[str, str
 
 
 def post_message(*, pin_id: str, data: Mapping[str, Any], caller: Caller) -> MessagePayload:
-    """Append `thread.message`. Raises E_NOT_FOUND for an unknown pin, E_AUTH when a page speaks as an agent."""
+    """Append `thread.message`. Raises E_NOT_FOUND for an unknown pin, E_AUTH when a page speaks as
+    an agent.
+    """
     _refuse_pose(data["role"], caller)
     with writer():
         selectors.require_pin(pin_id)
@@ -43,7 +49,9 @@ def post_message(*, pin_id: str, data: Mapping[str, Any], caller: Caller) -> Mes
 
 
 def resolve_pin(*, pin_id: str, data: Mapping[str, Any], caller: Caller) -> PinPayload:
-    """Append `pin.resolved` for an open pin, else E_CONFLICT. The new fix is unverified: an old verification goes."""
+    """Append `pin.resolved` for an open pin, else E_CONFLICT. The new fix is unverified: an old
+    verification goes.
+    """
     _refuse_pose(data["by"], caller)
     with writer():
         pin = selectors.pin_document(pin_id)
@@ -63,7 +71,9 @@ def resolve_pin(*, pin_id: str, data: Mapping[str, Any], caller: Caller) -> PinP
 
 
 def verify_pin(*, pin_id: str, outcome: str) -> PinPayload:
-    """Append `pin.verified` for a resolved pin, else E_CONFLICT. "reopened" opens it again and keeps the resolution."""
+    """Append `pin.verified` for a resolved pin, else E_CONFLICT. "reopened" opens it again and
+    keeps the resolution.
+    """
     with writer():
         pin = selectors.pin_document(pin_id)
         if pin["status"] != Pin.Status.RESOLVED:

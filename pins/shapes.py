@@ -1,4 +1,6 @@
-"""What leaves, for the OpenAPI document. The answers themselves are stored text, so these shapes never run on them."""
+"""What leaves, for the OpenAPI document. The answers themselves are stored text, so these shapes
+never run on them.
+"""
 
 from typing import Any
 
@@ -49,8 +51,6 @@ class MessageShape(MessageInput):
 
 class EventShape(serializers.Serializer[Any]):
     seq = serializers.IntegerField(min_value=1)
-    type = one_of(
-        "pin.created", "pin.resolved", "thread.message", "pin.verified", "pin.linked"
-    )
+    type = one_of("pin.created", "pin.resolved", "thread.message", "pin.verified", "pin.linked")
     at = serializers.CharField()
     payload = serializers.DictField()

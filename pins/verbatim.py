@@ -1,4 +1,6 @@
-"""Answers made of stored JSON text, put into the envelope as it is: never parsed, never encoded again."""
+"""Answers made of stored JSON text, put into the envelope as it is: never parsed, never encoded
+again.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -9,7 +11,9 @@ _JSON = "application/json"
 _PIECE = 256 * 1024
 
 
-def verbatim(text: str, status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
+def verbatim(
+    text: str, status: int = 200, headers: Mapping[str, str] | None = None
+) -> HttpResponse:
     """`{"ok":true,"data":<text>}`."""
     return HttpResponse(
         ('{"ok":true,"data":' + text + "}").encode(),
@@ -22,12 +26,12 @@ def verbatim(text: str, status: int = 200, headers: Mapping[str, str] | None = N
 def verbatim_list(
     texts: Iterable[str], headers: Mapping[str, str] | None = None
 ) -> HttpResponse | StreamingHttpResponse:
-    """`{"ok":true,"data":[…]}`. A list (a page) goes out in one piece, anything else streams in bounded memory."""
+    """`{"ok":true,"data":[…]}`. A list (a page) goes out in one piece, anything else streams in
+    bounded memory.
+    """
     if isinstance(texts, list):
         return verbatim("[" + ",".join(texts) + "]", headers=headers)
-    return StreamingHttpResponse(
-        _pieces(texts), content_type=_JSON, headers=dict(headers or {})
-    )
+    return StreamingHttpResponse(_pieces(texts), content_type=_JSON, headers=dict(headers or {}))
 
 
 def _pieces(texts: Iterable[str]) -> Iterator[bytes]:

@@ -13,7 +13,8 @@ class AgentSession(models.Model):
     registered_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
-    #: Process of the agent program, by its hook's parent: pid and start time tell a rotated id from a second session.
+    #: Process of the agent program, by its hook's parent: pid and start time tell a rotated id from
+    #: a second session.
     pid = models.BigIntegerField(null=True, blank=True)
     pid_started = models.TextField(blank=True)
     #: id of the session that took over when the agent changed its key (clear, compact).

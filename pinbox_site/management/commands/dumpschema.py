@@ -1,4 +1,6 @@
-"""Write pinbox_site/schema.sql from the migrations (a developer's command; a test holds the file to them)."""
+"""Write pinbox_site/schema.sql from the migrations (a developer's command; a test holds the file to
+them).
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`manage.py rebuild [--check]`: the projections made anew from the event log, or held against it."""
+"""`manage.py rebuild [--check]`: the projections made anew from the log, or held against it."""
 
 import json
 from argparse import ArgumentParser
@@ -25,7 +25,9 @@ class Command(BaseCommand):
             return
         drift = projections.check()
         said = ", ".join(f"{table}: {rows} rows differ" for table, rows in drift.items())
-        self._say({"drift": drift}, options["json"], said or "clean: a rebuild would change nothing")
+        self._say(
+            {"drift": drift}, options["json"], said or "clean: a rebuild would change nothing"
+        )
         if drift:
             raise CommandError("the projections are not what the log says; run: pinbox rebuild")
 
