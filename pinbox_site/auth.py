@@ -6,7 +6,7 @@ hub: every request fails, /health says why, and so does `manage.py check`.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -14,13 +14,16 @@ from hmac import compare_digest
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
+from django.http import HttpResponse
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from pinbox.contract import Caller, PinboxError
+import pinbox
+from pinbox.contract import SCHEMA_VERSION, WS_PROTOCOL, Caller, PinboxError
 
 from . import runtime
+from .envelope import error_body, to_json
 
 #: Seconds by which clocks of the issuer and the hub may differ (PINBOX_JWT_LEEWAY_S).
 DEFAULT_LEEWAY_S: Final = 10
@@ -159,7 +162,7 @@ def closed(problem: Problem, *, status: int) -> PinboxError:
 
 
 def problems(settings: AuthSettings) -> list[Problem]:
-    """Everything that is wrong with the settings, worst first. Quotes no value: it may be secret."""
+    """All that is wrong with the settings, worst first. Quotes no value: it may be secret."""
     match settings.strategy:
         case "token":
             return _token_problems(settings)
@@ -298,6 +301,26 @@ def fault() -> PinboxError | None:
     return None
 
 
+def health_document() -> tuple[int, bytes]:
+    """Status and body of GET /health, which needs neither a token nor an open database."""
+    error = fault()
+    if error is not None:
+        return error.status, error_body(error)
+    data = {
+        "version": pinbox.__version__,
+        "schemaVersion": SCHEMA_VERSION,
+        "wsProtocol": WS_PROTOCOL,
+        "instance": runtime.current().instance,
+    }
+    return 200, to_json({"ok": True, "data": data})
+
+
+def health() -> HttpResponse:
+    """GET /health where no gate stands in front (Django's own handler)."""
+    status, body = health_document()
+    return HttpResponse(body, status=status, content_type="application/json")
+
+
 # --- the doors ------------------------------------------------------------------------------------
 
 
@@ -309,15 +332,13 @@ def bearer(header: str | None) -> str | None:
     return credential.strip() or None
 
 
-def authenticate(headers: Iterable[tuple[bytes, bytes]]) -> Caller:
-    """The caller of a request, from ASGI headers. Raises PinboxError.
+def authenticate(headers: Mapping[str, str]) -> Caller:
+    """The caller of a request, from its headers (case-insensitive, as Django has them).
 
-    May wait for the issuer's keys when `verifier().may_block`.
+    Raises PinboxError. May wait for the issuer's keys when `verifier().may_block`. A header sent
+    twice arrives joined by a comma and is refused: a proxy and the hub might read different ones.
     """
-    found = [value for name, value in headers if name == b"authorization"]
-    # Two headers would let a proxy and the hub judge different ones.
-    credential = bearer(found[0].decode("latin-1")) if len(found) == 1 else None
-    return check(credential)
+    return check(bearer(headers.get("authorization")))
 
 
 def check(credential: str | None) -> Caller:

@@ -1,0 +1,28 @@
+"""`manage.py check`: a wrong set-up of the host, each with an id and what to do."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from django.core import checks
+
+from . import auth, gate
+
+
+def check_host(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[checks.CheckMessage]:
+    """Errors close the hub at run time; the warning is for a choice that deserves a second look."""
+    settings = auth.AuthSettings.from_environ(os.environ)
+    problems = auth.problems(settings)
+    found: list[checks.CheckMessage] = [
+        checks.Error(problem.message, hint=problem.hint, id=problem.id)
+        for problem in [*problems, *gate.GateSettings.from_environ(os.environ).problems()]
+    ]
+    if settings.strategy == "none" and not problems:
+        found.append(
+            checks.Warning(
+                "Everyone who reaches this hub may do everything.",
+                hint="Unset PINBOX_AUTH unless the network in front of it decides who comes.",
+                id="pinbox.W001",
+            )
+        )
+    return found
