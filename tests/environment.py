@@ -29,7 +29,12 @@ _DROPPED_NAMES = (
 SCRATCH = Path(tempfile.mkdtemp(prefix="pinbox-tests-"))
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 
+#: Options of the run itself (docs/contributing.md), which no part of Pinbox reads.
+_KEPT_PREFIX = "PINBOX_TEST_"
+
 for name in list(os.environ):
+    if name.startswith(_KEPT_PREFIX):
+        continue
     if name.startswith(_DROPPED_PREFIXES) or name in _DROPPED_NAMES:
         del os.environ[name]
 

@@ -1,0 +1,178 @@
+"""A stand-in for the Anthropic Messages API on loopback: scripted answers, every request kept.
+
+Only requests that offer tools are turns of the conversation; titles, probes and token counts get
+a constant.
+"""
+
+import json
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Body = dict[str, Any]
+_USAGE = {
+    "input_tokens": 10,
+    "output_tokens": 5,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the model says next: a text that ends the turn, or a shell command for the agent to run.
+
+    `meanwhile` is called before the answer is sent, while the agent waits for it.
+    """
+
+    text: str = ""
+    command: str = ""
+    meanwhile: Callable[[], object] | None = None
+
+
+def strings(value: object) -> Iterator[str]:
+    """Every text in a decoded JSON document, in order."""
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item)
+    elif isinstance(value, str):
+        yield value
+
+
+class Model:
+    """`requests` are the bodies of the conversation's own requests, oldest first."""
+
+    def __init__(self, answers: list[Answer]) -> None:
+        self._answers = list(answers)
+        self._lock = threading.Lock()
+        self.requests: list[Body] = []
+        self.errors: list[BaseException] = []
+
+    def next(self, body: Body) -> Answer:
+        with self._lock:
+            self.requests.append(body)
+            answer = self._answers.pop(0) if self._answers else Answer(text="DONE")
+        if answer.meanwhile:
+            try:
+                answer.meanwhile()
+            except BaseException as error:
+                self.errors.append(error)
+        return answer
+
+    def saw(self, text: str) -> list[int]:
+        """Numbers (from 0) of the requests in which `text` stands."""
+        return [
+            number
+            for number, body in enumerate(self.requests)
+            if any(text in part for part in strings(body))
+        ]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    model: Model
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_HEAD(self) -> None:
+        self._json(200, {})
+
+    def do_GET(self) -> None:
+        self._json(200, {"data": [], "has_more": False})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
+        path = self.path.split("?")[0]
+        if path == "/v1/messages/count_tokens":
+            return self._json(200, {"input_tokens": 10})
+        if path != "/v1/messages":
+            error = {"type": "not_found_error", "message": "no such route here"}
+            return self._json(404, {"type": "error", "error": error})
+        answer = self.model.next(body) if body.get("tools") else Answer(text="ok")
+        block, stop = _block(answer)
+        message = {
+            "id": f"msg_{uuid.uuid4().hex[:20]}",
+            "type": "message",
+            "role": "assistant",
+            "model": body.get("model", "none"),
+            "content": [block],
+            "stop_reason": stop,
+            "stop_sequence": None,
+            "usage": _USAGE,
+        }
+        return self._stream(message) if body.get("stream") else self._json(200, message)
+
+    def _json(self, status: int, document: object) -> None:
+        data = b"" if self.command == "HEAD" else json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self, message: Body) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        (block,) = message["content"]
+        if block["type"] == "text":
+            start: Body = {"type": "text", "text": ""}
+            delta = {"type": "text_delta", "text": block["text"]}
+        else:
+            start = {**block, "input": {}}
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+        for event in (
+            {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}},
+            {"type": "content_block_start", "index": 0, "content_block": start},
+            {"type": "content_block_delta", "index": 0, "delta": delta},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": ended, "usage": {"output_tokens": 5}},
+            {"type": "message_stop"},
+        ):
+            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+            self.wfile.flush()
+
+
+def _block(answer: Answer) -> tuple[Body, str]:
+    if not answer.command:
+        return {"type": "text", "text": answer.text}, "end_turn"
+    tool = {
+        "type": "tool_use",
+        "id": f"toolu_{uuid.uuid4().hex[:20]}",
+        "name": "Bash",
+        "input": {"command": answer.command, "description": "a step of the task"},
+    }
+    return tool, "tool_use"
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """An agent may hang up while it is answered; that is no failure of the test."""
+
+
+@contextmanager
+def serving(answers: list[Answer]) -> Iterator[tuple[Model, str]]:
+    """The model and its base URL on 127.0.0.1."""
+    model = Model(answers)
+    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"model": model}))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield model, f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
