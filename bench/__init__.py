@@ -1,0 +1,1 @@
+"""Measures Pinbox against floors that anyone can reproduce. See bench/README.md."""
