@@ -3,6 +3,7 @@
 #   make test     the whole suite on SQLite; ARGS="tests/hub -k resolve" narrows it
 #   make lint     formatting, lints, types, import rules
 #   make docs     write again what is generated in docs/
+#   make agents   fetch the real agent programs that tests/agents run offline
 #   make bench    measure, against the targets
 #   make clean    remove what the other targets made
 
@@ -15,7 +16,7 @@ RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint docs bench clean
+.PHONY: help venv demo test lint docs agents bench clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -53,6 +54,9 @@ lint: $(RUN) $(DEV)
 
 docs: $(RUN) $(DEV)
 	$(BIN)/python -m docs.generate
+
+agents: $(RUN)
+	@$(BIN)/python -m tests.agents.install
 
 bench: $(RUN) $(DEV)
 	$(BIN)/python -m bench $(ARGS)
