@@ -19,7 +19,6 @@ SCRIPTS: dict[str, tuple[Callable[[int], list[Figure]], int]] = {
     "pages": (reading.pages, 60),
     "post": (writing.post_pins, 7),
     "append": (writing.append_rate, 7),
-    "rebuild": (reading.rebuild, 3),
 }
 
 
