@@ -2,8 +2,8 @@
 
 Every line that starts with `$` is a command that runs; what follows it is what it printed. The only
 part played here is the agent: its hook gets the payloads that Claude Code sends, and its answers
-are the commands the agent would type. On a terminal the hub stays up at the end, with a link into the
-admin, until Ctrl-C. Standard library only; run it by `make demo`.
+are the commands the agent would type. On a terminal the hub stays up at the end, with a link into
+the admin, until Ctrl-C. Standard library only; run it by `make demo`.
 """
 
 import json

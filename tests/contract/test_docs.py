@@ -136,5 +136,5 @@ def test_every_link_between_pages_leads_somewhere(path):
 
 def test_every_page_is_reached_from_the_readme():
     readme = (ROOT / "README.md").read_text()
-    pages = [path for path in DOCS.glob("*.md")]
+    pages = list(DOCS.glob("*.md"))
     assert [p.name for p in pages if f"docs/{p.name}" not in readme] == []
