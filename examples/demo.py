@@ -194,11 +194,10 @@ def play(shell: Shell) -> None:
 
     say("The person accepts the one and reopens the other ...")
     shell.run(f"pinbox verify {button}")
-    shell.run(f"pinbox reopen {total}")
-    shell.run(f"pinbox reply {total} 'It still says 30.0.'")
+    shell.run(f"pinbox reopen {total} 'It still says 30.0.'")
 
     say("... which the agent, about to stop, is told once.")
-    expect(agent.hook("Stop", stop_hook_active=False), total)
+    expect(agent.hook("Stop", stop_hook_active=False), total, "It still says 30.0.")
     page.write_text(page.read_text().replace("30.0 EUR", "30.00 EUR"))
     agent.run(f"git commit -q -a -m 'Two decimals' -m 'Fixes {total}'")
     agent.hook("Stop", stop_hook_active=True)

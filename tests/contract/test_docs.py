@@ -50,6 +50,12 @@ def test_every_error_code_is_documented_with_its_status_and_exit_code(code):
     assert row[1:3] == [str(HTTPStatus(status).value), str(exit_code)]
 
 
+@pytest.mark.parametrize("code", contract.ERRORS)
+def test_every_exit_code_is_documented(code):
+    rows = {row[1]: row[0] for row in table_rows(page("cli.md")) if row[1:2] and row[1]}
+    assert rows.get(code) == str(contract.ERRORS[code][1])
+
+
 def test_no_error_code_is_documented_that_does_not_exist():
     named = set(re.findall(r"\bE_[A-Z_]+\b", "".join(p.read_text() for p in DOCS.rglob("*.md"))))
     assert named <= set(contract.ERRORS)
