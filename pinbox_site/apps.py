@@ -6,8 +6,8 @@ class SiteConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from django.core.checks import register
+        from django.core.checks import Tags, register
 
         from .checks import check_host
 
-        register(check_host)
+        register(check_host, Tags.security)

@@ -6,6 +6,7 @@ hub: every request fails, /health says why, and so does `manage.py check`.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -211,8 +212,8 @@ def _jwt_problems(settings: AuthSettings) -> list[Problem]:
                 hint="Plain http is accepted for a loopback host only, a user name never.",
             )
         )
-    if not (settings.leeway.isascii() and (settings.leeway or "0").isdigit()) or (
-        settings.leeway_s > MAX_LEEWAY_S
+    if settings.leeway and not (
+        re.fullmatch("[0-9]{1,3}", settings.leeway) and settings.leeway_s <= MAX_LEEWAY_S
     ):
         found.append(
             Problem(
