@@ -1,0 +1,182 @@
+"""status, stop, admin, rebuild and the hidden serve: the hub of this project as a process."""
+
+from __future__ import annotations
+
+import os
+
+from pinbox import render
+from pinbox.commands import hub as hubs
+from pinbox.commands.verb import Answer, Option, Verb
+from pinbox.contract import PinboxError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any, Final
+
+    from pinbox.commands.verb import Args
+
+#: `status` only looks; a hub that needs longer is named as one that does not answer
+_HEALTH_TIMEOUT_S: Final = 2.0
+
+
+def status(args: Args) -> Answer:
+    """What is known of the hub, without starting or touching one."""
+    from pinbox import daemon, project, wire
+
+    folder = project.find()
+    data: dict[str, Any] = {"project": str(folder), "running": False}
+    reason = None
+    try:
+        state = project.read_hub(folder)
+    except project.NoHub as none:
+        reason = str(none)
+    else:
+        try:
+            answers = daemon.health(state, _HEALTH_TIMEOUT_S) is not None
+        except wire.WireError:
+            answers = False
+        data |= {
+            "running": True,
+            "answering": answers,
+            "pid": state.pid,
+            "url": f"http://127.0.0.1:{state.port}",
+            "version": state.version,
+            "startedAt": state.started_at,
+        }
+    data["stateDir"] = str(project.state_path(folder))
+
+    def human() -> tuple[str, str]:
+        return _status_text(data), f"the hub is not running: {reason}" if reason else ""
+
+    return Answer(data, human)
+
+
+def _status_text(data: dict[str, Any]) -> str:
+    from time import time
+
+    state = "not running"
+    if data["running"]:
+        state = "running" if data["answering"] else "not answering"
+    started = data.get("startedAt")
+    return render.facts(
+        [
+            ("project", data["project"]),
+            ("hub", state),
+            ("process", str(data["pid"]) if "pid" in data else None),
+            ("url", data.get("url")),
+            ("version", data.get("version")),
+            ("started", f"{started} ({render.age(started, time())})" if started else None),
+            ("state", data["stateDir"]),
+        ]
+    )
+
+
+def stop(args: Args) -> Answer:
+    from pinbox import daemon, project
+
+    folder = project.find()
+    state = daemon.stop(folder)
+    data: dict[str, Any] = {"project": str(folder), "stopped": state is not None}
+    if state is not None:
+        data["pid"] = state.pid
+    said = f"stopped the hub (process {state.pid})" if state else "no hub was running"
+    return Answer(data, lambda: ("", said))
+
+
+def admin(args: Args) -> Answer:
+    data = hubs.write(hubs.open_hub(), "/admin-link", {})
+    return Answer(data, lambda: (data["url"], "opens once, for whoever has it"))
+
+
+def rebuild(args: Args) -> Answer:
+    """The hub's own management command in a process of its own: this one never imports Django."""
+    import json
+    import subprocess
+
+    from pinbox import project
+
+    folder = project.find()
+    check = args.has("check")
+    if not (folder / project.FOLDER).is_dir():
+        raise PinboxError(
+            "E_NOT_FOUND",
+            f"{folder} has no pins yet: there is nothing to rebuild",
+            "pinbox pin --help",
+        )
+    words = ["rebuild", "--json", *(["--check"] if check else [])]
+    command, environment = _hub_program(folder, words)
+    done = subprocess.run(  # noqa: S603 - this very package
+        command, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=environment
+    )
+    try:
+        data = json.loads(done.stdout)["data"]
+    except (ValueError, KeyError, TypeError):
+        last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise PinboxError(
+            "E_INTERNAL",
+            f"the rebuild failed: {last or f'exit code {done.returncode}'}",
+            "pinbox status",
+        ) from None
+    if check:
+        drift = data["drift"]
+        said = "\n".join(f"{table}: {rows} rows differ" for table, rows in drift.items())
+        talk = "the projections are not what the log says; run: pinbox rebuild" if drift else ""
+        clean = "clean: a rebuild would change nothing"
+        return Answer(data, lambda: (said or clean, talk), exit_code=1 if drift else 0)
+    return Answer(data, lambda: (f"rebuilt from {render.count(data['events'], 'event')}", ""))
+
+
+def serve(args: Args) -> Answer:
+    """Become the hub, in the foreground. Does not return."""
+    import sys
+
+    from pinbox import project
+
+    folder = project.find(args.get("project"))
+    command, environment = _hub_program(folder, ["serve", "--project", str(folder)])
+    sys.stdout.flush()
+    os.execve(command[0], command, environment)  # noqa: S606 - the pid stays: it is the hub's own
+
+
+def _hub_program(folder: Path, words: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The command that runs the hub's side of this package with `words`, and its environment."""
+    from pinbox import daemon
+
+    spawn = daemon.spawn_command(folder)
+    environment = daemon.hub_environment(os.environ) | {"PINBOX_PROJECT": str(folder)}
+    return spawn[: spawn.index("serve")] + words, environment
+
+
+VERBS = (
+    Verb(
+        "status",
+        "Show this project's hub, without starting one.",
+        status,
+    ),
+    Verb(
+        "stop",
+        "Stop this project's hub.",
+        stop,
+        about="The next command starts it again. Nothing is lost, and open pages find it again.",
+    ),
+    Verb(
+        "admin",
+        "Print a link that logs a browser into the hub's admin, once.",
+        admin,
+    ),
+    Verb(
+        "rebuild",
+        "Make every table of pins anew from the event log.",
+        rebuild,
+        options=(Option("--check", "", "change nothing; exit 1 when a rebuild would"),),
+        about="Sessions and deliveries are kept: they are facts of their own.",
+    ),
+    Verb(
+        "serve",
+        "Run the hub in the foreground. Every command starts one by itself.",
+        serve,
+        options=(Option("--project", "DIR", "the project, else that of the current directory"),),
+        hidden=True,
+    ),
+)

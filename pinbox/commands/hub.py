@@ -1,0 +1,97 @@
+"""What the verbs share when they talk to the hub: finding it, naming pins, saying who acts."""
+
+from __future__ import annotations
+
+import os
+
+from pinbox.contract import AGENT_SESSION_ENV, IDEMPOTENCY_HEADER, PinboxError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+    from pinbox.client import Hub
+
+#: prefix and ten of a-z0-9 (contract.PIN_ID, SESSION_ID; `re` would cost a verb 4 ms)
+_ID_LENGTH: Final = 14
+_ID_ALPHABET: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+
+#: characters of a session's key that name it in a thread
+_LABEL_LENGTH: Final = 8
+
+
+def open_hub() -> Hub:
+    """The hub of the project that the current directory is in, started when it is absent."""
+    from pinbox import client, project
+
+    return client.connect(project.find())
+
+
+def is_id(text: str, prefix: str) -> bool:
+    return (
+        len(text) == _ID_LENGTH
+        and text.startswith(f"{prefix}_")
+        and _ID_ALPHABET.issuperset(text[len(prefix) + 1 :])
+    )
+
+
+def pin_path(pin_id: str, *rest: str) -> str:
+    """`/pins/<id>/…`. Ids are exact; what is not one is unknown, and never becomes another path."""
+    if not is_id(pin_id, "pin"):
+        raise unknown_pin(pin_id)
+    return "/".join(["/pins", pin_id, *rest])
+
+
+def unknown_pin(pin_id: str) -> PinboxError:
+    from pinbox.commands.verb import shown
+
+    return PinboxError("E_NOT_FOUND", f"no pin {shown(pin_id)} (full ids only)", "pinbox list")
+
+
+def ask_about_pin(
+    hub: Hub, method: str, pin_id: str, *rest: str, body: dict[str, Any] | None = None
+) -> Any:
+    """One request about one pin, with the errors a person can act on.
+
+    An unknown id hints at the list, a conflict at the pin itself.
+    """
+    path = pin_path(pin_id, *rest)
+    try:
+        return write(hub, path, body) if method == "POST" else hub.request(method, path)
+    except PinboxError as error:
+        if error.code == "E_NOT_FOUND":
+            raise unknown_pin(pin_id) from error
+        if error.code == "E_CONFLICT":
+            raise PinboxError(error.code, error.message, f"pinbox show {pin_id}") from error
+        raise
+
+
+def write(hub: Hub, path: str, body: dict[str, Any] | None, *, key: str | None = None) -> Any:
+    """POST under an idempotency key, so that an answer lost on the way can be asked for again."""
+    headers = {IDEMPOTENCY_HEADER: key or os.urandom(16).hex()}
+    return hub.request("POST", path, body=body, headers=headers)
+
+
+def acting_agent() -> tuple[str, str] | None:
+    """(agent, session key) when this shell is an agent's own."""
+    for variable, agent in AGENT_SESSION_ENV.items():
+        key = os.environ.get(variable)
+        if key:
+            return agent, key
+    return None
+
+
+def origin_of(agent: str, key: str) -> str:
+    """How a session is named on a thread: `claude:` and the last characters of its key.
+
+    The last ones, because the ids that some agents give their sessions begin with the time of day.
+    """
+    safe = [char for char in key if char.isascii() and (char.isalnum() or char in "-_.")]
+    return f"{agent}:{''.join(safe)[-_LABEL_LENGTH:]}" if safe else agent
+
+
+def required_text(text: str, what: str, verb: str) -> str:
+    """The text as given. Raises E_INVALID_INPUT when there is nothing in it to read."""
+    if not text.strip():
+        raise PinboxError("E_INVALID_INPUT", f"the {what} is empty", f"pinbox {verb} --help")
+    return text

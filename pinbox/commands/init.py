@@ -1,0 +1,34 @@
+"""init: put the hooks where the agents and git look for them, or take them out again."""
+
+from __future__ import annotations
+
+from pinbox.commands.verb import Answer, Option, Verb
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pinbox.commands.verb import Args
+
+
+def init(args: Args) -> Answer:
+    from pinbox import install
+
+    return install.main(args)
+
+
+VERBS = (
+    Verb(
+        "init",
+        "Install pinbox into this project: agent hooks, git hook.",
+        init,
+        options=(
+            Option(
+                "--agent", "LIST", "these agents, comma-separated, or none; else those found here"
+            ),
+            Option("--dry-run", "", "show what would be done, and do nothing"),
+            Option("--yes", "", "do it without asking"),
+            Option("--no-input", "", "never ask: without --yes only the plan is shown"),
+            Option("--undo", "", "take out what init put in, byte for byte"),
+        ),
+        about="Asks before it writes. Run twice it changes nothing.",
+    ),
+)

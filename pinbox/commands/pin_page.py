@@ -1,0 +1,167 @@
+"""One pin as a page for people: everything it has, one fact a line, and nothing it has not."""
+
+from __future__ import annotations
+
+from pinbox import render
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_SHORT_SHA = 7
+
+
+def page(
+    *,
+    pin: dict[str, Any],
+    thread: Sequence[dict[str, Any]],
+    deliveries: Sequence[dict[str, Any]],
+    now: float,
+) -> str:
+    target = pin.get("target") or {}
+    heading = f"{pin['id']}  {pin['status']}  {pin.get('kind', 'note')}"
+    parts = [render.facts(_facts(pin, target, now))]
+    parts += [_thread(thread, now), _deliveries(deliveries, now)]
+    return "\n".join([heading, "\n\n".join(part for part in parts if part)])
+
+
+def _facts(pin: dict[str, Any], target: dict[str, Any], now: float) -> list[tuple[str, str | None]]:
+    session = pin.get("agentSession")
+    move = pin.get("move")
+    return [
+        ("text", pin["text"]),
+        ("number", f"#{pin['n']}" if "n" in pin else None),
+        ("target", _element(target)),
+        *(("also", _extra(extra)) for extra in target.get("targets", [])),
+        ("source", render.source_place(target)),
+        ("url", target.get("url")),
+        ("rect", rect_text(target.get("rect"))),
+        ("moved", f"{rect_text(move['from'])} to {rect_text(move['to'])}" if move else None),
+        ("nearby", (target.get("context") or {}).get("nearbyText")),
+        ("selected", (target.get("context") or {}).get("selectedText")),
+        ("env", _environment(pin.get("env") or {})),
+        ("git", _git(pin.get("env") or {})),
+        *(("file", attachment(a)) for a in pin.get("attachments", [])),
+        ("author", _author(pin["author"])),
+        ("session", f"{session['agent']} {session['key']}" if session else None),
+        ("created", when(pin["createdAt"], now)),
+        ("resolved", _resolution(pin.get("resolution"), now)),
+        ("commit", (pin.get("resolution") or {}).get("commit")),
+        ("verified", _verification(pin.get("verification"), now)),
+        *(("link", f"{x['connector']}#{x['ref']}  {x['url']}") for x in pin.get("links", [])),
+    ]
+
+
+def _element(target: dict[str, Any]) -> str | None:
+    parts = (target.get("selector"), f"<{target['tag']}>" if target.get("tag") else None)
+    return "  ".join(part for part in parts if part) or None
+
+
+def _extra(target: dict[str, Any]) -> str:
+    """One more element of a pin that points at several."""
+    return _element(target) or render.locus(target) or render.NONE
+
+
+def rect_text(rect: dict[str, Any] | None) -> str | None:
+    if not rect:
+        return None
+    x, y, width, height = (_number(rect[side]) for side in ("x", "y", "width", "height"))
+    return f"{x},{y} {width}x{height}"
+
+
+def _number(value: float) -> str:
+    """12.0 → 12, 12.3456 → 12.35: pixels."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _environment(env: dict[str, Any]) -> str | None:
+    viewport = env.get("viewport")
+    if not viewport:
+        return None
+    size = f"{_number(viewport['w'])}x{_number(viewport['h'])}@{_number(viewport['dpr'])}x"
+    rest = (env.get("browser"), env.get("os"), env.get("colorScheme"))
+    return "  ".join([size, *(part for part in rest if part)])
+
+
+def _git(env: dict[str, Any]) -> str | None:
+    branch, commit = env.get("branch"), (env.get("commit") or "")[:_SHORT_SHA]
+    return " @ ".join(part for part in (branch, commit) if part) or None
+
+
+def _author(author: dict[str, Any]) -> str:
+    user, name = author["userId"], author.get("name")
+    return f"{user} ({name})" if name and name != user else user
+
+
+def when(stamp: str, now: float) -> str:
+    return f"{stamp} ({render.age(stamp, now)})"
+
+
+def _resolution(resolution: dict[str, Any] | None, now: float) -> str | None:
+    if not resolution:
+        return None
+    note = resolution.get("note")
+    said = f"by {resolution['by']}, {render.age(resolution['at'], now)}"
+    return f"{said} — {note}" if note else said
+
+
+def _verification(verification: dict[str, Any] | None, now: float) -> str | None:
+    if not verification:
+        return None
+    return f"{verification['outcome']}, {render.age(verification['at'], now)}"
+
+
+def attachment(attachment: dict[str, Any]) -> str:
+    place = attachment.get("path") or attachment.get("url") or attachment["id"]
+    return f"{place}  {attachment['kind']}"
+
+
+def _thread(thread: Sequence[dict[str, Any]], now: float) -> str:
+    """`role  age  text` a message; its further lines stand under the text."""
+    heads = [(_speaker(m), render.age(m["at"], now)) for m in thread]
+    widths = [max((render.width_of(head[i]) for head in heads), default=0) for i in (0, 1)]
+    lines = []
+    for (speaker, age), message in zip(heads, thread, strict=True):
+        start = f"{render.pad(speaker, widths[0])}  {render.pad(age, widths[1])}  "
+        indent = sum(widths) + 4
+        lines.append(start + render.hanging(message["text"], indent))
+        lines += [
+            " " * indent + render.one_line(attachment(a)) for a in message.get("attachments", [])
+        ]
+    return "\n".join(lines)
+
+
+def _speaker(message: dict[str, Any]) -> str:
+    """The role, and in brackets who spoke in it."""
+    origin = render.one_line(message.get("origin") or "")
+    return f"{message['role']} ({origin})" if origin else str(message["role"])
+
+
+def _deliveries(deliveries: Sequence[dict[str, Any]], now: float) -> str:
+    rows = [["delivery", *delivery_cells(row, now=now)] for row in deliveries]
+    return render.columns(rows)
+
+
+def delivery_cells(row: dict[str, Any], *, now: float) -> list[str]:
+    """What became of one delivery: event, state, to whom, when, and what went wrong last."""
+    attempts = row.get("attempts") or 0
+    said = [row.get("lastError") or ""]
+    if attempts > 1:
+        said.append(f"({attempts} attempts)")
+    return [
+        f"#{row['eventSeq']}",
+        state(row),
+        row.get("handedOverBy") or row.get("sessionId") or "unassigned",
+        render.age(row.get("acknowledgedAt") or row.get("handedOverAt") or row["updatedAt"], now),
+        " ".join(part for part in said if part),
+    ]
+
+
+def state(row: dict[str, Any]) -> str:
+    """The word a sender sees. Nothing is called delivered that was not observed."""
+    if row.get("acknowledgedAt"):
+        return "acknowledged"
+    if row.get("handedOverAt"):
+        return "handed over"
+    return "queued" if row["status"] == "pending" else str(row["status"])

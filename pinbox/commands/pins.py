@@ -1,0 +1,213 @@
+"""summary, pin, list, show: dropping pins and looking at them. Looking changes nothing."""
+
+from __future__ import annotations
+
+from pinbox import render
+from pinbox.commands import hub as hubs
+from pinbox.commands.verb import Answer, Argument, Option, Verb
+from pinbox.contract import MAX_PAGE, PinboxError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pinbox.client import Hub
+    from pinbox.commands.verb import Args
+
+
+# --- summary -------------------------------------------------------------------------------------
+
+
+def summary(args: Args) -> Answer:
+    data = hubs.open_hub().request("GET", "/summary")
+
+    def human() -> tuple[str, str]:
+        pairs = [
+            ("open", str(data["open"])),
+            ("resolved", str(data["resolved"])),
+            ("sessions", str(data["sessions"])),
+            ("last event", f"#{data['lastEventSeq']}"),
+        ]
+        return render.facts(pairs, label=10), ""
+
+    return Answer(data, human)
+
+
+# --- pin -----------------------------------------------------------------------------------------
+
+
+def pin(args: Args) -> Answer:
+    from pinbox.commands import places
+
+    text = hubs.required_text(args["text"], "text", "pin").strip()
+    url, selector, file = args.get("url"), args.get("selector"), args.get("file")
+    if selector is not None and url is None:
+        raise PinboxError(
+            "E_INVALID_INPUT", "--selector needs --url: the page it is on", "pinbox pin --help"
+        )
+    target: dict[str, Any] = {}
+    if url is not None:
+        target["url"] = places.absolute_url(url)
+    if selector is not None:
+        target["selector"] = hubs.required_text(selector, "selector", "pin")
+    if file is not None:
+        target["source"] = places.source(file)
+    body: dict[str, Any] = {"text": text, "author": places.author()}
+    if target:
+        body["target"] = target
+    data = hubs.write(hubs.open_hub(), "/pins", body)
+
+    def human() -> tuple[str, str]:
+        place = render.source_place(target) or target.get("url")
+        return data["id"], f"pinned to {place}" if place else "pinned"
+
+    return Answer(data, human)
+
+
+# --- list ----------------------------------------------------------------------------------------
+
+
+def list_pins(args: Args) -> Answer:
+    asked = {name: args.get(name) for name in ("status", "search", "limit")}
+    query = {name: value for name, value in asked.items() if value is not None}
+    pins = hubs.open_hub().request("GET", "/pins", query=query)
+
+    def human() -> tuple[str, str]:
+        from time import time
+
+        table = render.pin_table(pins, now=time(), screen=render.screen_width())
+        return table, pin_count(pins)
+
+    return Answer(pins, human)
+
+
+def pin_count(pins: list[dict[str, Any]]) -> str:
+    """`3 pins (2 open, 1 resolved)`, the parts that are not zero."""
+    parts = []
+    for status in ("open", "resolved"):
+        number = sum(pin["status"] == status for pin in pins)
+        if number:
+            parts.append(f"{number} {status}")
+    said = render.count(len(pins), "pin")
+    return f"{said} ({', '.join(parts)})" if parts else said
+
+
+# --- show ----------------------------------------------------------------------------------------
+
+
+def show(args: Args) -> Answer:
+    hub = hubs.open_hub()
+    pin_id = args["id"]
+    data = {
+        "pin": hubs.ask_about_pin(hub, "GET", pin_id),
+        "thread": hubs.ask_about_pin(hub, "GET", pin_id, "thread"),
+        "deliveries": deliveries_of(hub, pin_id),
+    }
+
+    def human() -> tuple[str, str]:
+        from time import time
+
+        from pinbox.commands import pin_page
+
+        return pin_page.page(**data, now=time()), ""
+
+    return Answer(data, human)
+
+
+def deliveries_of(hub: Hub, pin_id: str) -> list[dict[str, Any]]:
+    deliveries: list[dict[str, Any]] = hubs.ask_about_pin(hub, "GET", pin_id, "deliveries")
+    return deliveries
+
+
+# --- deliveries ----------------------------------------------------------------------------------
+
+
+def deliveries(args: Args) -> Answer:
+    status, limit, pin_id = args.get("status"), args.get("limit"), args.get("pin")
+    hub = hubs.open_hub()
+    if pin_id is None:
+        query = {name: v for name, v in (("status", status), ("limit", limit)) if v is not None}
+        rows = hub.request("GET", "/deliveries", query=query)
+    else:
+        rows = [r for r in deliveries_of(hub, pin_id) if status in (None, r["status"])]
+        rows = rows[: int(limit)] if limit else rows
+
+    def human() -> tuple[str, str]:
+        from time import time
+
+        from pinbox.commands import pin_page
+
+        now = time()
+        table = [[row["pinId"], *pin_page.delivery_cells(row, now=now)] for row in rows]
+        text = render.columns(table, screen=render.screen_width())
+        return text, f"{len(rows)} {'delivery' if len(rows) == 1 else 'deliveries'}"
+
+    return Answer(rows, human)
+
+
+LIMIT = Option("--limit", "N", f"at most N, newest first (1 to {MAX_PAGE})", span=(1, MAX_PAGE))
+PIN_ID = Argument("id", "the pin's whole id, as `pinbox list` prints it")
+
+VERBS = (
+    Verb(
+        "pin",
+        "Drop a pin: say what is wrong, and where.",
+        pin,
+        arguments=(Argument("text", "what is wrong or wanted"),),
+        options=(
+            Option(
+                "--file", "PATH[:LINE]", "the source file it is about, with a line if you have one"
+            ),
+            Option("--url", "URL", "the page it is about: an absolute http or https address"),
+            Option("--selector", "CSS", "the element on that page; needs --url"),
+        ),
+        about=(
+            "PATH may hold any character and be followed by :LINE or :LINE:COLUMN; a file whose "
+            "real name ends so wins. It is stored relative to the top of its git repository.\n\n"
+            "The author is git's user.name and user.email, else $USER."
+        ),
+    ),
+    Verb(
+        "list",
+        "List pins, newest first.",
+        list_pins,
+        options=(
+            Option(
+                "--status",
+                "STATUS",
+                "only open or only resolved ones",
+                choices=("open", "resolved"),
+            ),
+            Option("--search", "TEXT", "only pins whose text or thread has all these words"),
+            LIMIT,
+        ),
+    ),
+    Verb(
+        "show",
+        "Show one pin whole: place, author, thread, resolution, deliveries.",
+        show,
+        arguments=(PIN_ID,),
+        about="In an agent's own shell this also tells the sender that the session saw the pin.",
+    ),
+    Verb("summary", "Count pins and sessions.", summary),
+    Verb(
+        "deliveries",
+        "Show what was sent to agents, and what became of it.",
+        deliveries,
+        arguments=(Argument("pin", "only those of this pin", required=False),),
+        options=(
+            Option(
+                "--status",
+                "STATUS",
+                "only those in this state",
+                choices=("pending", "delivered", "failed", "skipped"),
+            ),
+            LIMIT,
+        ),
+        about=(
+            "queued: waits for a session to ask. handed over: it stands in a session's context. "
+            "acknowledged: that session showed, answered or resolved the pin. skipped: nothing was "
+            "to be sent. failed: nobody will try again by itself."
+        ),
+    ),
+)

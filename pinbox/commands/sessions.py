@@ -1,0 +1,295 @@
+"""session …: what integrations of agents and git call. People look with `session list`.
+
+With `--hook` the words come as an agent's payload on stdin, and nothing may harm the agent:
+whatever goes wrong, nothing is printed and the exit code is 0 (`pinbox.cli`).
+"""
+
+from __future__ import annotations
+
+import os
+
+from pinbox import render
+from pinbox.commands import hub as hubs
+from pinbox.commands.verb import Answer, Argument, Option, Verb, shown
+from pinbox.contract import PinboxError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+    from pinbox.client import Hub
+    from pinbox.commands.verb import Args
+
+#: variables that an agent sets for the commands it runs, beside those that name its session
+_AGENT_MARKS: Final = {"CLAUDECODE": "claude", "CODEX_SANDBOX": "codex"}
+_GIT_TIMEOUT_S: Final = 30.0
+
+
+# --- register, list, end -------------------------------------------------------------------------
+
+
+def register(args: Args) -> Answer:
+    if args.has("hook"):
+        agent, payload = _hook_call(args)
+        body = {"agent": agent, "key": _session_id(payload)}
+        if isinstance(payload.get("cwd"), str):
+            body["cwd"] = payload["cwd"]
+        _post_session(hubs.open_hub(), body)
+        return _nothing()
+    body = dict(zip(("agent", "key"), _named_session(args), strict=True))
+    cwd = args.get("cwd")
+    body["cwd"] = os.path.abspath(cwd) if cwd is not None else os.getcwd()
+    session = _post_session(hubs.open_hub(), body)
+    return Answer(session, lambda: (session["id"], f"registered {body['agent']} {body['key']}"))
+
+
+def _post_session(hub: Hub, body: dict[str, str]) -> dict[str, Any]:
+    """Register, or refresh: an upsert, so it needs no idempotency key."""
+    session: dict[str, Any] = hub.request("POST", "/sessions", body=body)
+    return session
+
+
+def list_sessions(args: Args) -> Answer:
+    sessions = hubs.open_hub().request("GET", "/sessions")
+
+    def human() -> tuple[str, str]:
+        rows = [
+            (s["id"], s["agent"], s["key"], "ended" if s.get("endedAt") else "active")
+            for s in sessions
+        ]
+        return render.columns(rows), render.count(len(sessions), "session")
+
+    return Answer(sessions, human)
+
+
+def end(args: Args) -> Answer:
+    hub = hubs.open_hub()
+    session_id = args.get("id")
+    if session_id is None:
+        session_id = _looked_up(hub, *_named_session(args))["id"]
+    elif not hubs.is_id(session_id, "ses"):
+        raise _unknown_session(session_id)
+    try:
+        session = hub.request("DELETE", f"/sessions/{session_id}")
+    except PinboxError as error:
+        raise _unknown_session(session_id) if error.code == "E_NOT_FOUND" else error from error
+    return Answer(session, lambda: (session["id"], f"ended {session['agent']} {session['key']}"))
+
+
+def _looked_up(hub: Hub, agent: str, key: str) -> dict[str, Any]:
+    found = _find(hub, agent, key)
+    if found is None:
+        raise _unknown_session(f"{agent} {key}")
+    return found
+
+
+def _find(hub: Hub, agent: str, key: str) -> dict[str, Any] | None:
+    for session in hub.request("GET", "/sessions"):
+        if (session["agent"], session["key"]) == (agent, key):
+            found: dict[str, Any] = session
+            return found
+    return None
+
+
+def _unknown_session(name: str) -> PinboxError:
+    return PinboxError("E_NOT_FOUND", f"no session {shown(name)}", "pinbox session list")
+
+
+def _named_session(args: Args) -> tuple[str, str]:
+    """--agent and --key. Raises E_INVALID_INPUT without both."""
+    agent, key = args.get("agent"), args.get("key")
+    if not agent or not key:
+        raise PinboxError(
+            "E_INVALID_INPUT",
+            "which session: --agent and --key are needed, or --hook with a payload on stdin",
+            "pinbox session --help",
+        )
+    return agent, key
+
+
+# --- inject, pending -----------------------------------------------------------------------------
+
+
+def inject(args: Args) -> Answer:
+    if args.has("hook"):
+        return _hook_answer(args, event="UserPromptSubmit")
+    agent, key = _named_session(args)
+    hub = hubs.open_hub()
+    session = _post_session(hub, {"agent": agent, "key": key})
+    data = hubs.write(hub, f"/sessions/{session['id']}/inject", None)
+    text = data["context"] if data["pins"] or data["delivered"] else ""
+    if args.has("raw"):
+        return Answer(data, lambda: (text, ""), bare=True)
+    talk = f"{render.count(len(data['pins']), 'open pin')}, {data['delivered']} handed over"
+    return Answer(data, lambda: (text, talk))
+
+
+def pending(args: Args) -> Answer:
+    if args.has("hook"):
+        return _hook_answer(args, event="Stop")
+    agent, key = _named_session(args)
+    hub = hubs.open_hub()
+    session = _find(hub, agent, key)
+    data: dict[str, Any] = {"count": 0, "pins": []}
+    if session is not None:
+        data = hub.request("GET", f"/sessions/{session['id']}/pending")
+    ids = "\n".join(pin["id"] for pin in data["pins"])
+    return Answer(data, lambda: (ids, f"{data['count']} pending"))
+
+
+# --- hooks of an agent ---------------------------------------------------------------------------
+
+
+def _hook_answer(args: Args, *, event: str) -> Answer:
+    """What the hub says to an agent's hook, in that agent's own dialect, as for `pinbox hook`.
+
+    A payload that does not name its event is taken for `event`.
+    """
+    agent, payload = _hook_call(args)
+    _session_id(payload)
+    if not isinstance(payload.get("hook_event_name"), str):
+        payload["hook_event_name"] = event
+    said = hubs.open_hub().hook(agent, payload)
+    return Answer(None, lambda: (said, ""), bare=True)
+
+
+def _hook_call(args: Args) -> tuple[str, dict[str, Any]]:
+    """(agent, payload of its hook from stdin). Raises E_INVALID_INPUT for anything else."""
+    import json
+    import sys
+
+    agent = args.get("agent") or _agent_of_shell()
+    if agent is None:
+        raise _refused("no agent: give --agent")
+    try:
+        payload = json.loads(sys.stdin.buffer.read().decode("utf-8", "replace"))
+    except ValueError:
+        payload = None
+    if not isinstance(payload, dict):
+        raise _refused("the payload on stdin is not a JSON object")
+    return agent, payload
+
+
+def _session_id(payload: dict[str, Any]) -> str:
+    key = payload.get("session_id")
+    if not isinstance(key, str) or not key:
+        raise _refused("the payload has no session_id")
+    return key
+
+
+def _agent_of_shell() -> str | None:
+    """The agent whose marks this shell's environment carries; user settings are no marks."""
+    acting = hubs.acting_agent()
+    if acting:
+        return acting[0]
+    return next((agent for mark, agent in _AGENT_MARKS.items() if os.environ.get(mark)), None)
+
+
+def _refused(message: str) -> PinboxError:
+    return PinboxError("E_INVALID_INPUT", message, "pinbox session --help")
+
+
+def _nothing() -> Answer:
+    return Answer(None, lambda: ("", ""), bare=True)
+
+
+# --- trailer -------------------------------------------------------------------------------------
+
+
+def trailer(args: Args) -> Answer:
+    """Resolve the pins that a commit's message says it fixes. Called by git's post-commit hook.
+
+    Without such a pin no hub is contacted. A pin that is unknown or resolved already is skipped.
+    """
+    from pinbox import trailers
+
+    commit, message = _commit(args.get("commit") or "HEAD")
+    ids = trailers.pins_fixed_by(message)
+    resolved: list[str] = []
+    skipped: list[str] = []
+    body = {"by": "agent" if _agent_of_shell() else "human", "commit": commit}
+    hub = hubs.open_hub() if ids else None
+    for pin_id in ids:
+        assert hub is not None  # noqa: S101 - ids are not empty
+        try:
+            hubs.write(hub, hubs.pin_path(pin_id, "resolve"), body)
+            resolved.append(pin_id)
+        except PinboxError as error:
+            if error.code not in ("E_NOT_FOUND", "E_CONFLICT"):
+                raise
+            skipped.append(pin_id)
+    talk = "\n".join(f"resolved {pin_id} ({commit[:7]})" for pin_id in resolved)
+    return Answer({"resolved": resolved, "skipped": skipped}, lambda: ("", talk))
+
+
+def _commit(revision: str) -> tuple[str, str]:
+    """(full SHA, message) of a commit of the current directory's repository."""
+    import subprocess
+
+    # %x00 keeps the two apart, whatever the message holds.
+    command = ["git", "log", "-1", "--no-show-signature", "--no-color", "--format=%H%x00%B"]
+    command += ["--encoding=UTF-8", "--end-of-options", revision]
+    try:
+        done = subprocess.run(  # noqa: S603
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _refused(f"git log failed: {type(error).__name__}") from error
+    sha, _, message = done.stdout.decode("utf-8", "replace").partition("\0")
+    if done.returncode or not sha:
+        said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        raise _refused(f"git log failed: {said or f'exit code {done.returncode}'}")
+    return sha.strip(), message
+
+
+AGENT = Option("--agent", "NAME", "the agent: claude, codex, hermes, openclaw or another")
+KEY = Option("--key", "KEY", "the agent's own id of the session")
+HOOK = Option(
+    "--hook", "", "read an agent's hook payload from stdin; print only what the agent takes"
+)
+
+VERBS = (
+    Verb(
+        "session register",
+        "Make an agent's session known, or seen again.",
+        register,
+        options=(
+            AGENT,
+            KEY,
+            Option("--cwd", "DIR", "where it works, else the current directory"),
+            HOOK,
+        ),
+    ),
+    Verb("session list", "List sessions, the one seen last first.", list_sessions),
+    Verb(
+        "session inject",
+        "Hand over what waits for a session, as the text for its next turn.",
+        inject,
+        options=(AGENT, KEY, HOOK, Option("--raw", "", "print the text alone, also into a pipe")),
+        about="Registers the session first.",
+    ),
+    Verb(
+        "session pending",
+        "List what waits for a session, and hand over nothing.",
+        pending,
+        options=(AGENT, KEY, HOOK),
+    ),
+    Verb(
+        "session end",
+        "Say that a session is over.",
+        end,
+        arguments=(Argument("id", "the session's id, or --agent and --key", required=False),),
+        options=(AGENT, KEY),
+    ),
+    Verb(
+        "session trailer",
+        "Resolve the pins that a commit's message says it fixes.",
+        trailer,
+        options=(Option("--commit", "REV", "the commit, else HEAD"),),
+        about="git's post-commit hook runs this.",
+    ),
+)
