@@ -12,7 +12,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,8 +52,9 @@ class NoHub(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubState:
-    """What a running hub wrote about itself. `state_dir` is the folder the state file was read
-    from.
+    """What a running hub wrote about itself.
+
+    `state_dir` is the folder it was read from; `mark` tells its process from others.
     """
 
     pid: int
@@ -64,6 +65,7 @@ class HubState:
     instance: str
     started_at: str
     state_dir: Path
+    mark: str = ""
 
     def encode(self) -> bytes:
         """The state file's bytes: compact JSON in this key order (the hook scans it without a
@@ -398,7 +400,7 @@ def _read_state(folder: Path) -> HubState:
         pid, mark = "", ""
     if pid != str(state.pid) or not is_same_process(state.pid, mark):
         raise NoHub("dead", f"{path} names process {state.pid}, which is not a hub of this project")
-    return state
+    return replace(state, mark=mark)
 
 
 def _read_ours(path: Path) -> bytes:

@@ -1,0 +1,175 @@
+"""The hub's server: Daphne on a socket that was bound before, stopping in good order.
+
+The only module that knows Daphne and Twisted.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from typing import Any, Final
+
+from daphne.http_protocol import HTTPFactory
+from daphne.server import Server  # installs the asyncio reactor, so it comes before twisted
+from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
+from twisted.internet import defer, reactor
+from twisted.logger import globalLogBeginner
+
+from pinbox import hub
+
+from . import idle, runtime
+
+logger = logging.getLogger(__name__)
+
+#: Seconds that requests under way get to finish after a stop was asked for.
+DRAIN_S: Final = 2.0
+_TICK_S: Final = 1.0
+_POLL_S: Final = 0.02
+#: RFC 6455 close code "service restart": come back.
+_SERVICE_RESTART: Final = 1012
+
+
+class HubServer(Server):  # type: ignore[misc]
+    """Daphne's server for one claimed project."""
+
+    def __init__(self, application: Any, claim: hub.Claim, idle_limit_s: float) -> None:
+        super().__init__(application, endpoints=["the claimed socket"], server_name="pinbox")
+        self.claim = claim
+        self.idle_limit_s = idle_limit_s
+        self._stopping = False
+
+    def run(self, held: list[socket.socket]) -> None:
+        """Serve until stopped. `held` are connections that were accepted before.
+
+        Daphne's own `run` takes endpoint descriptions, and looking up their parsers among all of
+        Twisted's plugins costs 40 to 80 ms of a start.
+        """
+        self.connections: dict[Any, dict[str, Any]] = {}
+        self.http_factory = HTTPFactory(self)
+        self.ws_factory = WebSocketFactory(self, server=self.server_name)
+        self.ws_factory.setProtocolOptions(
+            autoPingTimeout=self.ping_timeout,
+            allowNullOrigin=True,
+            openHandshakeTimeout=self.websocket_handshake_timeout,
+            maxMessagePayloadSize=self.websocket_max_message_size,
+            maxFramePayloadSize=self.websocket_max_frame_size,
+        )
+        globalLogBeginner.beginLoggingTo(
+            [lambda _: None], redirectStandardIO=False, discardBuffer=True
+        )
+        reactor.callLater(1, self.application_checker)
+        reactor.callLater(2, self.timeout_checker)
+        reactor.callLater(_TICK_S, self._tick)
+        reactor.addSystemEventTrigger("before", "shutdown", self.kill_all_applications)
+
+        loop = reactor._asyncioEventloop
+        asyncio.set_event_loop(loop)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop_gently, signal.Signals(number).name)
+
+        self._port = reactor.adoptStreamPort(
+            self.claim.listener.fileno(), socket.AF_INET, self.http_factory
+        )
+        self.claim.listener.close()  # the reactor has a descriptor of its own
+        for connection in held:
+            try:
+                reactor.adoptStreamConnection(
+                    connection.fileno(), socket.AF_INET, self.http_factory
+                )
+            except OSError:  # gone while it waited
+                pass
+            finally:
+                connection.close()
+        reactor.run(installSignalHandlers=False)
+
+    def _tick(self) -> None:
+        if idle.idle.is_over(self.idle_limit_s):
+            self.stop_gently("idle")
+        elif not self.claim.still_holds():
+            self.stop_gently("the project's .pinbox is gone")
+        else:
+            reactor.callLater(_TICK_S, self._tick)
+
+    def stop_gently(self, why: str) -> None:
+        """Take no new connection, close sockets so that they come back, let requests under way
+        finish.
+        """
+        if self._stopping:
+            return
+        self._stopping = True
+        logger.info("stopping: %s", why)
+        self.claim.withdraw()
+        self._port.stopListening()
+        for protocol in list(self.connections):
+            if isinstance(protocol, WebSocketProtocol):
+                protocol.serverClose(code=_SERVICE_RESTART)
+        self._drain(reactor.seconds() + DRAIN_S)
+
+    def _drain(self, until: float) -> None:
+        under_way = any(
+            not details["application_instance"].done()
+            for details in self.connections.values()
+            if "application_instance" in details
+        )
+        if under_way and reactor.seconds() < until:
+            reactor.callLater(_POLL_S, self._drain, until)
+        else:
+            # One more round of the loop, so that the last answers leave.
+            reactor.callLater(_POLL_S, reactor.stop)
+
+    def kill_all_applications(self) -> Any:
+        """Cancel what did not finish in time; Daphne's own fails on a request whose body is not
+        yet whole.
+        """
+        unfinished = [
+            details["application_instance"]
+            for details in self.connections.values()
+            if "application_instance" in details and not details["application_instance"].done()
+        ]
+        for application in unfinished:
+            application.cancel()
+        if not unfinished:
+            return None
+        ended = defer.Deferred.fromFuture(asyncio.gather(*unfinished, return_exceptions=True))
+        return ended.addErrback(lambda _: None)
+
+
+class Counted:
+    """Keeps the hub awake for as long as a request or a socket of `app` is open."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        with idle.idle.busy():
+            await self.app(scope, receive, send)
+
+
+def serve(claim: hub.Claim, lobby: hub.Lobby | None) -> int:
+    """Load the application, bring the database up to date, serve until stopped. Does not return:
+    the process ends.
+    """
+    limit_s = idle.limit_s()
+    state = claim.state
+    runtime.install(
+        runtime.Runtime(
+            project_dir=claim.project,
+            token=state.token,
+            page_token=state.page_token,
+            instance=state.instance,
+            started_at=state.started_at,
+        )
+    )
+    from .asgi import application
+    from .schema import prepare_database
+
+    prepare_database()
+    server = HubServer(Counted(application), claim, limit_s)
+    logger.info("version %s serves %s on port %d", state.version, claim.project, state.port)
+    server.run(lobby.hand_over() if lobby else [])
+    logger.info("stopped")
+    logging.shutdown()
+    # Worker threads may still hold an unfinished request; its transaction was not committed and
+    # nobody was told it was.
+    os._exit(0)
