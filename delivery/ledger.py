@@ -1,1 +1,163 @@
-def connect(): ...
+"""The one Delivery row of every event, made in the event's own transaction, and what happens to
+rows when sessions come and change their keys.
+
+Nothing here leaves the hub: that is for what pulls (`delivery.handover`) and, later, what pushes.
+"""
+
+import json
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from pinbox.contract import PinboxError
+from pins import services as pins
+from pins.models import Binding, Event
+from pins.signals import event_recorded
+from sessions_app import selectors as registry
+from sessions_app import services as sessions
+from sessions_app.models import AgentSession
+
+from .models import Delivery
+from .routing import Facts, Step, decide, skip_reason
+
+#: Agents whose own hooks pull at every turn.
+HOOK_AGENTS: Final = frozenset({"claude", "codex", "hermes"})
+
+_PENDING: Final = Delivery.Status.PENDING
+
+
+def connect() -> None:
+    event_recorded.connect(_on_event, dispatch_uid="delivery.ledger")
+
+
+def _on_event(sender: type[Event], *, event: Event, replayed: bool, **_: Any) -> None:
+    if not replayed:
+        record(event, now=timezone.now())
+
+
+def record(event: Event, *, now: datetime) -> Delivery:
+    """Make the event's row: pending for a session, pending for nobody yet, or skipped."""
+    payload = json.loads(event.payload)
+    facts = Facts(
+        type=event.type,
+        role=payload.get("role"),
+        outcome=payload.get("verification", {}).get("outcome"),
+    )
+    reason = skip_reason(facts)
+    if reason is not None:
+        return Delivery.objects.create(
+            event_seq=event.seq,
+            pin_id=event.subject,
+            status=Delivery.Status.SKIPPED,
+            last_error=reason,
+            updated_at=now,
+        )
+    session = _target(facts, event.subject, payload.get("agentSession"), now=now)
+    return Delivery.objects.create(
+        event_seq=event.seq,
+        pin_id=event.subject,
+        session_id=_id(session),
+        adapter=adapter_for(session),
+        status=_PENDING,
+        updated_at=now,
+    )
+
+
+def _target(
+    facts: Facts, pin_id: str, preset: dict[str, str] | None, *, now: datetime
+) -> AgentSession | None:
+    """The session that gets a pin's news, or None while nobody is there. Sticks the pin to it.
+
+    `preset` is the session a client bound its new pin to.
+    """
+    # A pin so new that nothing else can have bound it is not looked up.
+    written = None if facts.type == "pin.created" else _written_binding(pin_id)
+    bound = written or preset
+    known = registry.find(agent=bound["agent"], key=bound["key"]) if bound else None
+    known = known and registry.successor(known)
+    live = None if bound else sessions.most_recent_live(now=now)
+    decision = decide(
+        facts,
+        is_bound=bound is not None,
+        bound_session=_id(known),
+        live_session=_id(live),
+    )
+    session = known or live
+    if decision.step is Step.REGISTER and bound:
+        session = _register_again(bound, now=now)
+    if session is None:
+        return None
+    if written is None or (written["agent"], written["key"]) != (session.agent, session.key):
+        pins.bind_pin(pin_id=pin_id, agent=session.agent, key=session.key, cwd=session.cwd)
+    if decision.step is Step.BIND:
+        _assign(Delivery.objects.filter(pin_id=pin_id, session_id=None), session, now=now)
+    return session
+
+
+def _written_binding(pin_id: str) -> dict[str, str] | None:
+    text = Binding.objects.filter(pk=pin_id).values_list("json", flat=True).first()
+    if text is None:
+        return None
+    bound: dict[str, str] = json.loads("{" + text.rstrip(",") + "}")["agentSession"]
+    return bound
+
+
+def _register_again(bound: dict[str, str], *, now: datetime) -> AgentSession:
+    try:
+        session, _ = sessions.register(
+            agent=bound["agent"], key=bound["key"], cwd=bound.get("cwd"), now=now
+        )
+    except PinboxError as error:
+        error.args = (f"agentSession.{error.message}",)
+        error.message = error.args[0]
+        raise
+    return session
+
+
+def _id(session: AgentSession | None) -> str | None:
+    return None if session is None else session.id
+
+
+def adapter_for(session: AgentSession | None) -> str:
+    """How the session is reached: its own hooks pull, or nothing reaches it."""
+    is_pulling = session is not None and session.ended_at is None and session.agent in HOOK_AGENTS
+    return "hooks" if is_pulling else "none"
+
+
+def adopt(session: AgentSession, *, now: datetime) -> int:
+    """Give the session everything that waits for nobody yet, and stick those pins to it. Returns
+    how many rows that were. A probe gets nothing. Needs `pins.event_log.writer()`.
+    """
+    unassigned = Delivery.objects.filter(session_id=None, status=_PENDING)
+    if session.agent in registry.PROBES or not unassigned.exists():
+        return 0
+    pins.bind_free_pins(
+        pin_ids=unassigned.order_by().values_list("pin_id", flat=True).distinct(),
+        agent=session.agent,
+        key=session.key,
+        cwd=session.cwd,
+    )
+    return _assign(unassigned, session, now=now)
+
+
+def inherit(session: AgentSession, predecessor: AgentSession, *, now: datetime) -> None:
+    """`session` takes over the pins of `predecessor` and what that was not yet told. Needs
+    `pins.event_log.writer()`.
+    """
+    pins.move_bindings(
+        agent=predecessor.agent,
+        key=predecessor.key,
+        to_agent=session.agent,
+        to_key=session.key,
+        cwd=session.cwd,
+    )
+    _assign(Delivery.objects.filter(session_id=predecessor.id), session, now=now)
+
+
+def _assign(rows: QuerySet[Delivery], session: AgentSession, *, now: datetime) -> int:
+    """Make the pending ones of `rows` the session's. Returns how many those were."""
+    return rows.filter(status=_PENDING).update(
+        session_id=session.id, adapter=adapter_for(session), updated_at=now
+    )

@@ -1,5 +1,4 @@
-"""The ledger: one row for each event, what became of it, and what each session was already shown.
-"""
+"""The ledger: one row for each event, what became of it, and what each session was shown."""
 
 from django.db import models
 

@@ -20,7 +20,12 @@ from . import auth, envelope, idempotency
 #: What Django's own handler serves: pages with sessions, cookies and CSRF.
 _PAGES = ("/admin/", "/static/")
 #: (method, route name) -> what an agent's own session shows of a pin by using that route.
-_SIGNS = {("GET", "pin"): "show", ("POST", "thread"): "reply", ("POST", "resolve"): "resolve"}
+_SIGNS = {
+    ("GET", "pin"): "show",
+    ("POST", "thread"): "reply",
+    ("POST", "resolve"): "resolve",
+    ("POST", "verify"): "reopen",
+}
 
 
 def is_api(path: str) -> bool:
@@ -53,14 +58,13 @@ def _answer(request: HttpRequest) -> HttpResponseBase:
             response.render()
         return response
 
+    arrived = datetime.now(UTC)
     writes = request.method == "POST"
     response = idempotency.once(request, caller.scope, call) if writes else call()
     session = request.headers.get(SESSION_HEADER)
     sign = _SIGNS.get((request.method, found.url_name))
-    if session and sign and response.status_code < 300:
-        acknowledge.observe(
-            session=session, pin_id=found.kwargs["pin_id"], sign=sign, now=datetime.now(UTC)
-        )
+    if session and sign and response.status_code < 300 and caller.scope == "full":
+        acknowledge.observe(session=session, pin_id=found.kwargs["pin_id"], sign=sign, now=arrived)
     return response
 
 

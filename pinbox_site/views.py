@@ -3,6 +3,7 @@
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
+from drf_spectacular.views import SpectacularAPIView
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -10,6 +11,10 @@ from rest_framework.views import APIView
 
 from pins import event_log, selectors
 from sessions_app.models import AgentSession
+
+
+class Schema(SpectacularAPIView):
+    required_scope = "page"
 
 
 class SummaryShape(serializers.Serializer[Any]):

@@ -2,7 +2,7 @@
 PinboxError.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pinbox.contract import Caller, PinboxError, new_id, now_iso
@@ -93,15 +93,36 @@ def verify_pin(*, pin_id: str, outcome: str) -> PinPayload:
 
 def bind_pin(*, pin_id: str, agent: str, key: str, cwd: str | None = None) -> None:
     """Stick a pin to an agent session. May be called twice; a later call rebinds."""
-    ref = {"agent": agent, "key": key} | ({"cwd": cwd} if cwd else {})
-    Binding.objects.update_or_create(
-        pin_id=pin_id,
-        defaults={
-            "agent": agent,
-            "key": key,
-            "json": encode({"agentSession": ref})[1:-1] + ",",
-        },
+    Binding.objects.bulk_create(
+        [Binding(pin_id=pin_id, agent=agent, key=key, json=_bound_json(agent, key, cwd))],
+        update_conflicts=True,
+        unique_fields=["pin"],
+        update_fields=["agent", "key", "json"],
     )
+
+
+def bind_free_pins(*, pin_ids: Iterable[str], agent: str, key: str, cwd: str | None = None) -> None:
+    """Stick to an agent session those of the pins that no binding holds."""
+    text = _bound_json(agent, key, cwd)
+    Binding.objects.bulk_create(
+        [Binding(pin_id=pin_id, agent=agent, key=key, json=text) for pin_id in pin_ids],
+        ignore_conflicts=True,
+        batch_size=200,
+    )
+
+
+def move_bindings(
+    *, agent: str, key: str, to_agent: str, to_key: str, cwd: str | None = None
+) -> None:
+    """Every pin of one agent session is another's from now on."""
+    Binding.objects.filter(agent=agent, key=key).update(
+        agent=to_agent, key=to_key, json=_bound_json(to_agent, to_key, cwd)
+    )
+
+
+def _bound_json(agent: str, key: str, cwd: str | None) -> str:
+    ref = {"agent": agent, "key": key} | ({"cwd": cwd} if cwd else {})
+    return encode({"agentSession": ref})[1:-1] + ","
 
 
 def _author(claimed: Mapping[str, Any], caller: Caller) -> dict[str, Any]:

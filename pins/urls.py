@@ -11,5 +11,5 @@ urlpatterns = [
     re_path(rf"^pins/{_PIN}/events$", api.PinEvents.as_view()),
     re_path(rf"^pins/{_PIN}/thread$", api.PinThread.as_view(), name="thread"),
     re_path(rf"^pins/{_PIN}/resolve$", api.PinResolve.as_view(), name="resolve"),
-    re_path(rf"^pins/{_PIN}/verify$", api.PinVerify.as_view()),
+    re_path(rf"^pins/{_PIN}/verify$", api.PinVerify.as_view(), name="verify"),
 ]

@@ -24,18 +24,23 @@ def verbatim(
 
 
 def verbatim_list(
-    texts: Iterable[str], headers: Mapping[str, str] | None = None
+    texts: Iterable[str],
+    headers: Mapping[str, str] | None = None,
+    *,
+    around: tuple[str, str] = ("", ""),
 ) -> HttpResponse | StreamingHttpResponse:
     """`{"ok":true,"data":[…]}`. A list (a page) goes out in one piece, anything else streams in
-    bounded memory.
+    bounded memory. `around` is JSON before and after the list, where that is a member of the data.
     """
+    opening, closing = around[0] + "[", "]" + around[1]
     if isinstance(texts, list):
-        return verbatim("[" + ",".join(texts) + "]", headers=headers)
-    return StreamingHttpResponse(_pieces(texts), content_type=_JSON, headers=dict(headers or {}))
+        return verbatim(opening + ",".join(texts) + closing, headers=headers)
+    pieces = _pieces(texts, opening, closing)
+    return StreamingHttpResponse(pieces, content_type=_JSON, headers=dict(headers or {}))
 
 
-def _pieces(texts: Iterable[str]) -> Iterator[bytes]:
-    piece, size, comma = ['{"ok":true,"data":['], 0, ""
+def _pieces(texts: Iterable[str], opening: str, closing: str) -> Iterator[bytes]:
+    piece, size, comma = ['{"ok":true,"data":' + opening], 0, ""
     for text in texts:
         piece.append(comma + text)
         comma = ","
@@ -43,5 +48,5 @@ def _pieces(texts: Iterable[str]) -> Iterator[bytes]:
         if size >= _PIECE:
             yield "".join(piece).encode()
             piece, size = [], 0
-    piece.append("]}")
+    piece.append(closing + "}")
     yield "".join(piece).encode()

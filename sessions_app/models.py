@@ -17,6 +17,9 @@ class AgentSession(models.Model):
     #: a second session.
     pid = models.BigIntegerField(null=True, blank=True)
     pid_started = models.TextField(blank=True)
+    #: This hub has seen that process run. Only then does its absence tell that the session is over:
+    #: an agent on another machine or in a container is never in our process table.
+    pid_is_ours = models.BooleanField(default=False)
     #: id of the session that took over when the agent changed its key (clear, compact).
     superseded_by = models.CharField(max_length=14, blank=True)
 

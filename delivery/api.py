@@ -1,0 +1,162 @@
+"""HTTP for what sessions get and what became of it. No rules. See docs/wire.md."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from django.db.models import QuerySet
+from django.http import HttpResponseBase
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.settings import api_settings
+from rest_framework.views import APIView
+
+from pinbox.contract import PinboxError
+from pins import selectors as pins
+from pins.event_log import encode, writer
+from pins.models import Pin
+from pins.shapes import PinShape
+from pins.verbatim import verbatim_list
+from sessions_app import selectors as registry
+from sessions_app import services as sessions
+from sessions_app.models import AgentSession
+from sessions_app.serializers import RegisterInput, SessionShape, session_document
+
+from . import handover, ledger, selectors
+from .models import Delivery
+from .serializers import DeliveryShape, delivery_document
+
+
+class Paged(APIView):
+    """Lists that are read whole, or by the page that `limit`, `before` and `after` ask for."""
+
+    page_order: tuple[str, ...]
+
+    def answer(
+        self,
+        request: Request,
+        rows: QuerySet[Any],
+        text: Callable[[Any], str],
+        around: tuple[str, str] = ("", ""),
+    ) -> HttpResponseBase:
+        pages = cast(Any, api_settings.DEFAULT_PAGINATION_CLASS)()
+        found = pages.paginate_queryset(rows, request, view=self)
+        texts = (text(row) for row in found)
+        if isinstance(found, list):
+            return verbatim_list(list(texts), headers=pages.headers(), around=around)
+        return verbatim_list(texts, around=around)
+
+
+class Sessions(Paged):
+    page_order = ("-last_seen_at", "-id")
+
+    @extend_schema(operation_id="sessions_list", responses=SessionShape(many=True))
+    def get(self, request: Request) -> HttpResponseBase:
+        return self.answer(
+            request, AgentSession.objects.all(), lambda row: encode(session_document(row))
+        )
+
+    @extend_schema(
+        operation_id="sessions_register",
+        request=RegisterInput,
+        responses={200: SessionShape, 201: SessionShape},
+    )
+    def post(self, request: Request) -> Response:
+        asked = RegisterInput(data=request.data)
+        asked.is_valid(raise_exception=True)
+        now = timezone.now()
+        with writer():
+            session, created = sessions.register(**asked.validated_data, now=now)
+            ledger.adopt(session, now=now)
+        return Response(session_document(session), status=201 if created else 200)
+
+
+class InjectShape(serializers.Serializer[Any]):
+    pins = PinShape(many=True)
+    delivered = serializers.IntegerField(min_value=0)
+
+    def get_fields(self) -> dict[str, Any]:
+        # `context` is an attribute of every serializer.
+        return {"context": serializers.CharField(allow_blank=True), **super().get_fields()}
+
+
+class PendingShape(serializers.Serializer[Any]):
+    count = serializers.IntegerField(min_value=0)
+    pins = PinShape(many=True)
+
+
+class PinPages(Paged):
+    page_order = ("-n",)
+
+    def answer_pins(
+        self, request: Request, rows: QuerySet[Pin], around: tuple[str, str]
+    ) -> HttpResponseBase:
+        return self.answer(request, pins.with_document(rows), lambda row: str(row[1]), around)
+
+
+class SessionInject(PinPages):
+    """The context of a turn, and beside it every open pin (or a page of them)."""
+
+    body_optional = True
+
+    @extend_schema(operation_id="sessions_inject", request=None, responses=InjectShape)
+    def post(self, request: Request, session_id: str) -> HttpResponseBase:
+        now = timezone.now()
+        with writer():
+            session = registry.require(session_id)
+            sessions.touch(session, now=now)
+            ledger.adopt(session, now=now)
+            told = handover.at_a_prompt(session, by="inject", now=now)
+        before = encode({"context": told.text})[:-1] + ',"pins":'
+        after = f',"delivered":{told.deliveries}}}'
+        return self.answer_pins(request, pins.pins_of(status="open"), (before, after))
+
+
+class SessionPending(PinPages):
+    """What a session would be told, without telling it."""
+
+    @extend_schema(operation_id="sessions_pending", responses=PendingShape)
+    def get(self, request: Request, session_id: str) -> HttpResponseBase:
+        waiting = selectors.pins_with_news(registry.require(session_id))
+        before = f'{{"count":{waiting.count()},"pins":'
+        return self.answer_pins(request, Pin.objects.filter(pk__in=waiting), (before, "}"))
+
+
+class Deliveries(Paged):
+    page_order = ("-id",)
+
+    @extend_schema(
+        operation_id="deliveries_list",
+        parameters=[
+            OpenApiParameter("status", str, enum=Delivery.Status.values),
+            OpenApiParameter("pin", str, description="Only those of the pin of this id."),
+        ],
+        responses=DeliveryShape(many=True),
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        rows = Delivery.objects.all()
+        status, pin_id = request.query_params.get("status"), request.query_params.get("pin")
+        if status is not None:
+            if status not in Delivery.Status.values:
+                raise PinboxError(
+                    "E_INVALID_INPUT",
+                    f"status: must be one of: {', '.join(Delivery.Status.values)}",
+                    "leave it out for every delivery",
+                )
+            rows = rows.filter(status=status)
+        if pin_id is not None:
+            pins.require_pin(pin_id)
+            rows = rows.filter(pin_id=pin_id)
+        return self.answer(request, rows, lambda row: encode(delivery_document(row)))
+
+
+class PinDeliveries(Paged):
+    page_order = ("-id",)
+
+    @extend_schema(operation_id="pins_deliveries", responses=DeliveryShape(many=True))
+    def get(self, request: Request, pin_id: str) -> HttpResponseBase:
+        pins.require_pin(pin_id)
+        rows = Delivery.objects.filter(pin_id=pin_id)
+        return self.answer(request, rows, lambda row: encode(delivery_document(row)))

@@ -1,0 +1,115 @@
+"""POST /hooks/<agent>: an agent's raw payload in, the words for its model out, in one round trip.
+
+The answer is not the envelope but what the hook prints: the agent's own dialect, or nothing.
+"""
+
+import re
+from datetime import datetime
+from typing import Final
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from pinbox import agents
+from pinbox.agents import HookCall
+from pinbox.contract import PinboxError
+from pins.event_log import writer
+from sessions_app import selectors as registry
+from sessions_app import services as sessions
+from sessions_app.liveness import Process
+from sessions_app.models import AgentSession
+
+from . import handover, ledger
+
+#: "<pid>:<start>" of the agent program, from the hook's own parent.
+PROCESS_HEADER: Final = "x-pinbox-ppid"
+_PROCESS: Final = re.compile(r"([1-9][0-9]{0,9}):([!-~]{1,64})", re.ASCII)
+
+
+class Hook(APIView):
+    @extend_schema(
+        operation_id="hooks_call",
+        parameters=[OpenApiParameter(PROCESS_HEADER, str, OpenApiParameter.HEADER)],
+        request=OpenApiTypes.OBJECT,
+        responses={
+            (200, "application/json"): OpenApiResponse(
+                OpenApiTypes.OBJECT, "What the hook prints; empty when there is nothing to say."
+            )
+        },
+    )
+    def post(self, request: Request, agent: str) -> HttpResponse:
+        if agent not in agents.AGENTS:
+            raise PinboxError(
+                "E_NOT_FOUND",
+                "no hooks are known for that agent",
+                f"known are: {', '.join(agents.AGENTS)}",
+            )
+        call = agents.parse(agent, request._request.body)
+        process = _process(request.headers.get(PROCESS_HEADER))
+        text = "" if call is None else answer(call, process=process, now=timezone.now())
+        body = agents.render(call, text) if call and text else b""
+        return HttpResponse(body, content_type="application/json")
+
+
+def answer(call: HookCall, *, process: Process | None, now: datetime) -> str:
+    """What the model is told, empty for nothing. All that the call changes is one transaction."""
+    if call.subagent:
+        return ""
+    with writer():
+        match call.event:
+            case "SessionStart":
+                session = _start(call, process, now)
+                return handover.at_a_prompt(session, by="hooks", now=now, is_start=True).text
+            case "UserPromptSubmit":
+                session = _seen(call, process, now)
+                return handover.at_a_prompt(session, by="hooks", now=now).text
+            case "Stop":
+                session = _seen(call, process, now)
+                if call.stop_hook_active:
+                    return ""
+                return handover.at_a_stop(session, now=now).text
+            case "SessionEnd":
+                _end(call, process, now)
+    return ""
+
+
+def _start(call: HookCall, process: Process | None, now: datetime) -> AgentSession:
+    session, created = sessions.register(
+        agent=call.agent, key=call.key, cwd=call.cwd, process=process, now=now
+    )
+    if created and call.source in sessions.ROTATIONS:
+        predecessor = sessions.supersede(session, now=now)
+        if predecessor is not None:
+            ledger.inherit(session, predecessor, now=now)
+    ledger.adopt(session, now=now)
+    return session
+
+
+def _seen(call: HookCall, process: Process | None, now: datetime) -> AgentSession:
+    """The session of a running turn. One that is not known (hooks installed meanwhile) registers;
+    the directory of a known one stays, for the agent may have wandered off.
+    """
+    session = registry.find(agent=call.agent, key=call.key)
+    if session is None:
+        session, _ = sessions.register(
+            agent=call.agent, key=call.key, cwd=call.cwd, process=process, now=now
+        )
+    else:
+        sessions.touch(session, process=process, now=now)
+    ledger.adopt(session, now=now)
+    return session
+
+
+def _end(call: HookCall, process: Process | None, now: datetime) -> None:
+    session = registry.find(agent=call.agent, key=call.key)
+    if session is not None and not sessions.is_farewell_of_another(session, process):
+        sessions.end(session, now=now)
+
+
+def _process(header: str | None) -> Process | None:
+    found = _PROCESS.fullmatch(header or "")
+    return Process(int(found[1]), found[2]) if found else None

@@ -1,0 +1,69 @@
+"""Reads of the registry."""
+
+import re
+from typing import Final
+
+from pinbox.contract import SESSION_ID, PinboxError
+
+from .models import AgentSession
+
+#: Agents that only look whether everything works: nothing is ever meant for them.
+PROBES: Final = frozenset({"doctor"})
+
+_SESSION_ID = re.compile(SESSION_ID)
+
+
+def find(*, agent: str, key: str) -> AgentSession | None:
+    return AgentSession.objects.filter(agent=agent, key=key).first()
+
+
+def require(session_id: str) -> AgentSession:
+    """Raises E_NOT_FOUND."""
+    session = None
+    if _SESSION_ID.fullmatch(session_id):
+        session = AgentSession.objects.filter(pk=session_id).first()
+    if session is None:
+        raise PinboxError(
+            "E_NOT_FOUND", "there is no session of that id", "pinbox session list shows the ids"
+        )
+    return session
+
+
+def successor(session: AgentSession) -> AgentSession:
+    """The end of the chain of sessions that took over from each other."""
+    seen = set()
+    while session.superseded_by and session.id not in seen:
+        seen.add(session.id)
+        following = AgentSession.objects.filter(pk=session.superseded_by).first()
+        if following is None:
+            break
+        session = following
+    return session
+
+
+def predecessor(session: AgentSession) -> AgentSession | None:
+    """The session that the same process had before, unless another one took over from it."""
+    if session.pid is None:
+        return None
+    return (
+        AgentSession.objects.filter(
+            agent=session.agent,
+            pid=session.pid,
+            pid_started=session.pid_started,
+            cwd=session.cwd,
+            superseded_by="",
+        )
+        .exclude(pk=session.pk)
+        .order_by("-last_seen_at", "-id")
+        .first()
+    )
+
+
+def most_recent_not_ended() -> AgentSession | None:
+    """The session seen last that nobody ended. Probes are left out."""
+    return (
+        AgentSession.objects.filter(ended_at=None, superseded_by="")
+        .exclude(agent__in=PROBES)
+        .order_by("-last_seen_at", "-id")
+        .first()
+    )

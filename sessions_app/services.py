@@ -1,0 +1,151 @@
+"""Every write to the registry of agent sessions. It knows nothing of pins: what a session gets is
+the business of `delivery`.
+
+See docs/architecture.md, "Sessions".
+"""
+
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+
+from pinbox.contract import PinboxError, new_id
+
+from . import selectors
+from .liveness import Process, is_live, is_running
+from .models import AgentSession
+
+MAX_AGENT_BYTES: Final = 64
+MAX_KEY_BYTES: Final = 255
+#: The longest path Linux takes.
+MAX_CWD_BYTES: Final = 4096
+
+#: Sources of a SessionStart by which an agent goes on under another key.
+ROTATIONS: Final = frozenset({"clear", "compact", "resume", "fork"})
+
+
+def check_identity(*, agent: str, key: str, cwd: str | None) -> None:
+    """Refuse what could not be stored, or would read as an option or another path when its agent
+    is started. Raises E_INVALID_INPUT.
+    """
+    _check_word("agent", agent, MAX_AGENT_BYTES)
+    if "/" in agent:
+        raise _invalid("agent: must not contain a slash")
+    _check_word("key", key, MAX_KEY_BYTES)
+    if key.startswith("-"):
+        raise _invalid("key: must not start with a dash")
+    if cwd is not None:
+        _check_word("cwd", cwd, MAX_CWD_BYTES)
+        if not cwd.startswith("/"):
+            raise _invalid("cwd: must be an absolute path")
+
+
+def _check_word(name: str, value: str, most: int) -> None:
+    if not value:
+        raise _invalid(f"{name}: must not be empty")
+    if len(value.encode("utf-8", "surrogatepass")) > most:
+        raise _invalid(f"{name}: must be at most {most} bytes of UTF-8")
+    if any(
+        char < " " or "\x7f" <= char <= "\x9f" or "\ud800" <= char <= "\udfff" for char in value
+    ):
+        raise _invalid(f"{name}: must not contain control characters")
+
+
+def _invalid(message: str) -> PinboxError:
+    return PinboxError(
+        "E_INVALID_INPUT", message, "name the session as its agent does: its program and its own id"
+    )
+
+
+def register(
+    *,
+    agent: str,
+    key: str,
+    cwd: str | None = None,
+    process: Process | None = None,
+    now: datetime,
+) -> tuple[AgentSession, bool]:
+    """The session of that agent and key, made or brought back to life; and whether it is new.
+
+    `cwd` and `process` are kept when not given. Raises E_INVALID_INPUT.
+    """
+    check_identity(agent=agent, key=key, cwd=cwd)
+    with transaction.atomic():
+        session, created = AgentSession.objects.get_or_create(
+            agent=agent,
+            key=key,
+            defaults={
+                "id": new_id("ses"),
+                "cwd": cwd,
+                "registered_at": now,
+                "last_seen_at": now,
+                **_process_fields(process),
+            },
+        )
+        if not created:
+            session.superseded_by = ""
+            session.cwd = cwd or session.cwd
+            touch(session, process=process, now=now)
+    return session, created
+
+
+def touch(session: AgentSession, *, process: Process | None = None, now: datetime) -> None:
+    """The session was seen just now, so it is not over, whatever was believed of it."""
+    session.last_seen_at = now
+    session.ended_at = None
+    if process is not None and (session.pid, session.pid_started) != process:
+        for name, value in _process_fields(process).items():
+            setattr(session, name, value)
+    session.save(force_update=True)
+
+
+def _process_fields(process: Process | None) -> dict[str, object]:
+    if process is None:
+        return {}
+    return {
+        "pid": process.pid,
+        "pid_started": process.started,
+        "pid_is_ours": is_running(process),
+    }
+
+
+def end(session: AgentSession, *, now: datetime) -> None:
+    """The session is over. May be called again; the end then moves."""
+    session.ended_at = now
+    session.save(update_fields=["ended_at"])
+
+
+def is_farewell_of_another(session: AgentSession, process: Process | None) -> bool:
+    """Whether an end told by `process` is not about the conversation we know.
+
+    A refused resume tells the end of a session that lives on elsewhere, and the goodbye of an old
+    process can come after a new one has taken the conversation up.
+    """
+    return (
+        process is not None
+        and session.pid is not None
+        and (session.pid, session.pid_started) != process
+    )
+
+
+def supersede(session: AgentSession, *, now: datetime) -> AgentSession | None:
+    """Chain to `session` the one that its own process had before it changed the key, and end that.
+
+    None when there is none. Same agent, same process, same directory: then it is one conversation.
+    """
+    before = selectors.predecessor(session)
+    if before is None:
+        return None
+    before.superseded_by = session.id
+    before.ended_at = before.ended_at or now
+    before.save(update_fields=["superseded_by", "ended_at"])
+    return before
+
+
+def most_recent_live(*, now: datetime) -> AgentSession | None:
+    """The live session that was seen last. Those found to be over on the way are ended."""
+    while (session := selectors.most_recent_not_ended()) is not None:
+        if is_live(session, now=now):
+            return session
+        end(session, now=now)
+    return None
