@@ -1,8 +1,9 @@
 """Which pins a commit message says it fixes. Pure: text in, ids out.
 
-`Fixes: pin_…` on a line of its own counts, and so does a plain positive sentence. A message may also
-deny ("no longer fixes"), hedge ("partly fixes"), quote, revert or merely talk about such a line. The rule
-for doubt: a pin left open is seen and costs a word, a pin closed by mistake is lost; so doubt means no.
+`Fixes: pin_…` on a line of its own counts, and so does a plain positive sentence. A message may
+also deny ("no longer fixes"), hedge ("partly fixes"), quote, revert or merely talk about such a
+line. The rule for doubt: a pin left open is seen and costs a word, a pin closed by mistake is
+lost; so doubt means no.
 """
 
 import re
@@ -99,7 +100,8 @@ _HIDDEN = re.compile(
 _REVERT = re.compile(
     r"\A\s*(?:revert|reapply|back(?:ed|s|ing)?\s*out|roll\s?back)\b\s*(?:\([^)\n]*\)\s*)?!?\s*"
     r"[:\"“”„'‘«`#]"
-    r"|^[ \t]*(?:this|these)\s+(?:commits?\s+)?reverts?\s+(?:the\s+)?(?:commits?|merge|[0-9a-f]{7,})\b",
+    r"|^[ \t]*(?:this|these)\s+(?:commits?\s+)?reverts?\s+"
+    r"(?:the\s+)?(?:commits?|merge|[0-9a-f]{7,})\b",
     re.I | re.M,
 )
 _AUTOSQUASH = re.compile(r"\A\s*(?:fixup|squash|amend)! [^\n]*")
@@ -122,7 +124,7 @@ _SENTENCE_END = re.compile(
 
 
 def pins_fixed_by(message: str) -> list[str]:
-    """Ids of the pins that the commit message says are fixed, each once, in the order it names them."""
+    """Ids of the pins that the message says are fixed, each once, in the order it names them."""
     message = message.replace("\r\n", "\n").replace("\r", "\n")[:MAX_CHARS]
     message = _HIDDEN.sub(_OBJECT, _SCISSORS.split(message, maxsplit=1)[0])
     if _REVERT.search(message) or message.lstrip().startswith("amend! "):
@@ -140,7 +142,7 @@ def pins_fixed_by(message: str) -> list[str]:
 
 
 def _prose(message: str) -> str:
-    """The message without comments, quoted lines and code, each leaving a blank line, nor quotations."""
+    """The message without quotations, and with a blank line for each comment, quote or code line."""
     kept: list[str] = []
     fence = ""
     code = False
@@ -169,7 +171,7 @@ def _prose(message: str) -> str:
 
 
 def _passages(text: str) -> Iterator[str]:
-    """Paragraphs, list items and claims alone on their line, without those a list's heading denies."""
+    """Paragraphs, list items and claims alone on a line, without what a list's heading denies."""
     block: list[str] = []
     heading = ""  # a passage that ended in a colon, for the list items that follow it
     in_list = dropped = False

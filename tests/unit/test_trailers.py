@@ -1,4 +1,4 @@
-"""Which pins a commit message fixes: a table of whole kinds, and rules that hold for any message."""
+"""Which pins a commit message fixes: a table of whole kinds, and what holds for any message."""
 
 import time
 
@@ -259,7 +259,7 @@ REVERTED = [
     "Revert “Wrap the header”\n\nFixes @A",
     'Revert "Revert "Fixes @A""',
     'Back out "Wrap the header"\n\nFixes @A',
-    "Wrap no more\n\nThis reverts commit 0123456789abcdef, reversing\nchanges made to 0123abc.\n\nFixes @A",
+    "Wrap no more\n\nThis reverts commit 0123456789abcdef, reversing\nchanges.\n\nFixes @A",
     "Wrap no more\n\nThis reverts 0123456789abcdef.\n\nFixes @A",
     "fixup! Fixes @A",
     "squash! Wrap the header, fixes @A",
