@@ -53,7 +53,7 @@ def test_every_file_of_the_hub_is_in_the_wheel(wheel):
     here = [name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
     wanted = {name if name.startswith("pinbox/") else f"pinbox/_hub/{name}" for name in here}
     assert wanted - set(names(wheel)) == set()
-    assert {"pinbox/py.typed", "pinbox/_hub/manage.py"} <= set(names(wheel))
+    assert "pinbox/py.typed" in names(wheel)
     assert any("/migrations/0001" in name for name in names(wheel))
 
 
