@@ -82,6 +82,7 @@ class Hub:
         *,
         query: Mapping[str, str | int | None] | None = None,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Any:
         """Ask once and return the answer's `data`. Raises the PinboxError of the answer, or
         E_HUB_UNREACHABLE.
@@ -90,22 +91,22 @@ class Hub:
         it changes nothing, a write because it carries an idempotency key (`idempotency_key`, else
         a random one).
         """
-        headers = [("accept", "application/json")]
+        given = dict(headers or {})
         content = b""
         if method != "GET":
-            headers.append((IDEMPOTENCY_HEADER, idempotency_key or secrets.token_hex(16)))
+            given.setdefault(IDEMPOTENCY_HEADER, idempotency_key or secrets.token_hex(16))
             if body is not None:
-                headers.append(("content-type", "application/json"))
+                given["content-type"] = "application/json"
                 content = _encode(body)
         if (session := session_header(os.environ)) is not None:
-            headers.append((SESSION_HEADER, session))
+            given.setdefault(SESSION_HEADER, session)
         target = path + _encode_query(query or {})
 
-        status, answer = self._exchange(method, target, headers, content)
+        status, answer = self._exchange(method, target, tuple(given.items()), content)
         return _data(status, answer)
 
     def _exchange(
-        self, method: str, target: str, headers: list[tuple[str, str]], content: bytes
+        self, method: str, target: str, headers: tuple[tuple[str, str], ...], content: bytes
     ) -> tuple[int, bytes]:
         try:
             answer = self._ask(method, target, headers, content)
@@ -124,7 +125,7 @@ class Hub:
             raise self._unreachable(error) from error
 
     def _ask(
-        self, method: str, target: str, headers: list[tuple[str, str]], content: bytes
+        self, method: str, target: str, headers: tuple[tuple[str, str], ...], content: bytes
     ) -> tuple[int, bytes]:
         all_headers = (("authorization", f"Bearer {self.state.token}"), *headers)
         return wire.exchange(

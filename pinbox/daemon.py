@@ -27,6 +27,7 @@ from .project import (
     cannot_write,
     is_same_process,
     pinbox_dir,
+    private_write,
     process_fields,
     read_hub,
     state_dir,
@@ -242,6 +243,31 @@ def ensure_hub(
             time.sleep(_POLL_S)
 
 
+def hub_for_hook(project: bytes, timeout_s: float) -> tuple[int, str]:
+    """Port and token of the hub, for a hook, which has less time than it takes to be sure that a
+    hub is deaf. So what one hook saw of a silent hub is kept for the next one.
+    """
+    folder = Path(os.fsdecode(project))
+    note = state_dir(folder) / "hub.silent"
+    silence = None
+    with contextlib.suppress(NoHub, OSError, ValueError):
+        state = read_hub(folder)
+        instance, since = note.read_text("ascii").split()
+        if instance == state.instance:
+            silence = Silence(state, max(0.0, time.monotonic() - float(since)))
+    started = time.monotonic()
+    try:
+        found = ensure_hub(folder, max(0.1, timeout_s), silence)
+    except PinboxError:
+        with contextlib.suppress(NoHub, PinboxError):
+            if silence is None:
+                private_write(note, f"{read_hub(folder).instance} {started}".encode())
+        raise
+    with contextlib.suppress(OSError):
+        note.unlink()
+    return found.port, found.token
+
+
 def _is_ready(state: HubState, deadline: float) -> bool:
     try:
         return health(state, max(0.05, deadline - time.monotonic()), ready=True) is not None
@@ -334,7 +360,7 @@ class _Child:
         self._from = os.fstat(log).st_size
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and package
-                serve_command(project, "--detached"),
+                spawn_command(project),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -365,15 +391,21 @@ class _Child:
             self._process.returncode = 0
 
 
-def serve_command(project: Path, *arguments: str) -> list[str]:
-    """Run this very package's hub, isolated so that nothing of the user's shadows a module."""
+def hub_command() -> list[str]:
+    """How to run `pinbox.hub` of this very package, isolated so that nothing of the user's shadows
+    a module. Its arguments follow.
+    """
     package = Path(__file__).resolve().parent
-    door = ["-m", "pinbox.hub"]
-    if package.parent.name not in ("site-packages", "dist-packages"):
-        # A checkout, which an isolated interpreter need not know.
-        script = "import sys; sys.path.insert(0, sys.argv.pop(1)); from pinbox.hub import main; "
-        door = ["-c", script + "sys.exit(main())", str(package.parent)]
-    return [sys.executable, "-I", *door, "serve", "--project", str(project), *arguments]
+    if package.parent.name in ("site-packages", "dist-packages"):
+        return [sys.executable, "-I", "-m", "pinbox.hub"]
+    # A checkout, which an isolated interpreter need not know.
+    script = "import sys; sys.path.insert(0, sys.argv.pop(1)); from pinbox.hub import main; "
+    return [sys.executable, "-I", "-c", script + "sys.exit(main())", str(package.parent)]
+
+
+def spawn_command(project: Path) -> list[str]:
+    """The command of a hub that a command starts for itself."""
+    return [*hub_command(), "serve", "--project", str(project), "--detached"]
 
 
 def hub_environment(environ: Mapping[str, str]) -> dict[str, str]:

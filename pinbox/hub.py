@@ -379,7 +379,21 @@ def _leave(number: int, frame: FrameType | None) -> NoReturn:
     raise SystemExit(0)
 
 
+def manage(words: list[str]) -> int:
+    """Run one of the hub's management commands on the project of PINBOX_PROJECT, else of here."""
+    os.umask(0o077)
+    named = os.environ.get("PINBOX_PROJECT")
+    load_stack(Path(named) if named else find())
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(["pinbox", *words])
+    return 0
+
+
 def main(argv: list[str] | None = None) -> int:
+    words = sys.argv[1:] if argv is None else argv
+    if words and words[0] not in ("serve", "-h", "--help"):
+        return manage(words)
     parser = argparse.ArgumentParser(prog="pinbox.hub", description="the hub's own process")
     parser.add_argument("command", choices=["serve"])
     parser.add_argument("--project", type=Path, help="project folder (default: found from here)")
@@ -387,7 +401,7 @@ def main(argv: list[str] | None = None) -> int:
         "--port", type=int, default=0, help="port on 127.0.0.1 (default: the last one)"
     )
     parser.add_argument("--detached", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args(argv)
+    options = parser.parse_args(words)
     try:
         project = find() if options.project is None else options.project.resolve(strict=True)
         return run(project, port=options.port, detached=options.detached)
