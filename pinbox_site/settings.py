@@ -112,6 +112,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["pinbox_site.envelope.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["pinbox_site.envelope.EnvelopeRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "pinbox_site.envelope.OneRenderer",
+    "DEFAULT_METADATA_CLASS": None,  # OPTIONS is a preflight (the gate's) or an unknown method
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_PAGINATION_CLASS": "pinbox_site.paging.IdPages",
     "EXCEPTION_HANDLER": "pinbox_site.envelope.answer_to_error",

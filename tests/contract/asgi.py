@@ -1,5 +1,6 @@
 """Raw ASGI calls: the only way to send the headers that no client library would let through."""
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -62,7 +63,7 @@ def request(
         {"type": "http.request", "body": chunk, "more_body": index + 1 < len(chunks)}
         for index, chunk in enumerate(chunks)
     ]
-    sent = _run(app, scope, incoming, {"type": "http.disconnect"})
+    sent = _run(app, scope, incoming)
     assert sent, "no answer"
     assert sent[0]["type"] == "http.response.start"
     assert not sent[-1].get("more_body", False)
@@ -88,16 +89,19 @@ def handshake(
         "headers": raw,
         "subprotocols": [],
     }
-    sent = _run(app, scope, [{"type": "websocket.connect"}], {"type": "websocket.disconnect"})
+    sent = _run(app, scope, [{"type": "websocket.connect"}])
     kind: str = sent[0]["type"]
     return kind
 
 
-def _run(app: Any, scope: Any, incoming: list[Any], last: Any) -> list[dict[str, Any]]:
+def _run(app: Any, scope: Any, incoming: list[Any]) -> list[dict[str, Any]]:
     sent: list[dict[str, Any]] = []
 
     async def receive() -> Any:
-        return incoming.pop(0) if incoming else last
+        if incoming:
+            return incoming.pop(0)
+        # A client that stays and says nothing more.
+        return await asyncio.get_running_loop().create_future()
 
     async def send(message: Any) -> None:
         sent.append(message)
