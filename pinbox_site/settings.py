@@ -106,6 +106,18 @@ TEMPLATES = [
 ]
 STATIC_URL = "/static/"
 
+# Cookies know hosts, not ports: a server on another port of this machine gets them too. So they go
+# to the admin's path only, each hub has its own, and no page of another site can make them be sent.
+SESSION_COOKIE_NAME = f"pinbox_session_{project.project_id(PROJECT_DIR)}"
+SESSION_COOKIE_PATH = "/admin/"
+SESSION_COOKIE_SAMESITE = "Strict"
+SESSION_COOKIE_AGE = 12 * 3600  # seconds
+CSRF_COOKIE_NAME = f"pinbox_csrf_{project.project_id(PROJECT_DIR)}"
+CSRF_COOKIE_PATH = "/admin/"
+CSRF_COOKIE_SAMESITE = "Strict"
+CSRF_COOKIE_HTTPONLY = True
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["pinbox_site.auth.BearerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["pinbox_site.auth.HasScope"],

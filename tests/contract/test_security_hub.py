@@ -347,6 +347,20 @@ def test_a_page_on_another_port_cannot_act_in_the_admin(send, admin, origin):
     assert Session.objects.count() == before
 
 
+def test_the_admins_cookies_stay_with_the_admin(admin):
+    client = Client()
+    client.get("/admin/login/")
+    client.post("/admin/login/", {"username": "owner", "password": "password"})
+    assert len(client.cookies) == 2
+    for name, cookie in client.cookies.items():
+        assert name.startswith("pinbox_"), "an application on another port has a sessionid too"
+        assert (cookie["path"], cookie["samesite"], cookie["httponly"]) == (
+            "/admin/",
+            "Strict",
+            True,
+        )
+
+
 def test_the_admin_session_opens_no_route_of_the_api(send, admin):
     assert send("GET", "/pins", token=None, headers=[cookie_header(admin)]).status == 401
 
