@@ -1,7 +1,7 @@
 """`pinbox`: the words typed → one verb → its answer on stdout, its talk on stderr, an exit code.
 
 Only the family of the verb that was called is imported. What a program may rely on is in
-docs/commands/README.md.
+docs/cli.md.
 """
 
 from __future__ import annotations
