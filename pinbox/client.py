@@ -6,7 +6,6 @@ Standard library only, and none of it that a warm command can do without. Starti
 
 import json
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -94,7 +93,7 @@ class Hub:
         given = dict(headers or {})
         content = b""
         if method != "GET":
-            given.setdefault(IDEMPOTENCY_HEADER, idempotency_key or secrets.token_hex(16))
+            given.setdefault(IDEMPOTENCY_HEADER, idempotency_key or os.urandom(16).hex())
             if body is not None:
                 given["content-type"] = "application/json"
                 content = _encode(body)

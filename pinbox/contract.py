@@ -4,9 +4,12 @@ numbers.
 Nothing here talks to anything. The wire itself is described in docs/architecture.md.
 """
 
-import secrets
-from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 SCHEMA_VERSION: Final = 1
 WS_PROTOCOL: Final = 1
@@ -99,10 +102,14 @@ class Caller(NamedTuple):
 
 def iso(moment: datetime) -> str:
     """An aware instant as the wire has it: UTC, milliseconds, `Z`."""
+    from datetime import UTC  # not at the top: a warm command does without it, and without secrets
+
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def now_iso() -> str:
+    from datetime import UTC, datetime
+
     return iso(datetime.now(UTC))
 
 
@@ -111,4 +118,6 @@ _ID_ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 def new_id(prefix: str) -> str:
     """`<prefix>_` and 10 random characters of a-z0-9 (52 bits)."""
+    import secrets
+
     return f"{prefix}_" + "".join(secrets.choice(_ID_ALPHABET) for _ in range(10))

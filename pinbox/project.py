@@ -9,12 +9,10 @@ import contextlib
 import errno
 import json
 import os
-import secrets
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .contract import PinboxError
 
@@ -50,8 +48,7 @@ class NoHub(Exception):
         self.cause = cause
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HubState:
+class HubState(NamedTuple):
     """What a running hub wrote about itself.
 
     `state_dir` is the folder it was read from; `mark` tells its process from others.
@@ -83,6 +80,13 @@ class HubState:
             },
             separators=(",", ":"),
         ).encode()
+
+
+def token(size: int) -> str:
+    """`secrets.token_urlsafe`, whose module costs a warm command more than its own work."""
+    import secrets
+
+    return secrets.token_urlsafe(size)
 
 
 # --- where the project is ------------------------------------------------------------------------
@@ -241,7 +245,7 @@ def private_write(path: Path, content: bytes) -> None:
     """Replace `path` by `content` in one step; the file is 0600 from the moment it exists and
     never seen half written.
     """
-    temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
+    temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
     try:
         _write_new(temporary, content)
         os.replace(temporary, path)
@@ -282,11 +286,11 @@ def secret(project: Path | str) -> str:
         if len(found) >= 32:
             return found
         if path.exists():  # damaged: nobody can be using it
-            private_write(path, secrets.token_urlsafe(48).encode())
+            private_write(path, token(48).encode())
             continue
-        temporary = path.with_name(f"secret.tmp-{os.getpid()}-{secrets.token_hex(4)}")
+        temporary = path.with_name(f"secret.tmp-{os.getpid()}-{os.urandom(4).hex()}")
         try:
-            _write_new(temporary, secrets.token_urlsafe(48).encode())
+            _write_new(temporary, token(48).encode())
             with contextlib.suppress(FileExistsError):
                 os.link(
                     temporary, path
@@ -400,7 +404,7 @@ def _read_state(folder: Path) -> HubState:
         pid, mark = "", ""
     if pid != str(state.pid) or not is_same_process(state.pid, mark):
         raise NoHub("dead", f"{path} names process {state.pid}, which is not a hub of this project")
-    return replace(state, mark=mark)
+    return state._replace(mark=mark)
 
 
 def _read_ours(path: Path) -> bytes:

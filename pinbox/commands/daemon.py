@@ -11,13 +11,14 @@ from pinbox.contract import PinboxError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Any, Final
 
     from pinbox.commands.verb import Args
 
 #: `status` only looks; a hub that needs longer is named as one that does not answer
 _HEALTH_TIMEOUT_S: Final = 2.0
+#: in `.pinbox/` (pinbox_site.settings); absent until a hub first ran
+DATABASE: Final = "pinbox.db"
 
 
 def status(args: Args) -> Answer:
@@ -85,7 +86,7 @@ def stop(args: Args) -> Answer:
 
 
 def admin(args: Args) -> Answer:
-    data = hubs.write(hubs.open_hub(), "/admin-link", {})
+    data = hubs.open_hub().request("POST", "/admin-link")
     return Answer(data, lambda: (data["url"], "opens once, for whoever has it"))
 
 
@@ -94,20 +95,18 @@ def rebuild(args: Args) -> Answer:
     import json
     import subprocess
 
-    from pinbox import project
+    from pinbox import daemon, project
 
     folder = project.find()
     check = args.has("check")
-    if not (folder / project.FOLDER).is_dir():
-        raise PinboxError(
-            "E_NOT_FOUND",
-            f"{folder} has no pins yet: there is nothing to rebuild",
-            "pinbox pin --help",
-        )
-    words = ["rebuild", "--json", *(["--check"] if check else [])]
-    command, environment = _hub_program(folder, words)
+    if not (folder / project.FOLDER / DATABASE).is_file():
+        raise PinboxError("E_NOT_FOUND", f"there are no pins in {folder}", "pinbox pin --help")
     done = subprocess.run(  # noqa: S603 - this very package
-        command, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=environment
+        [*daemon.hub_command(), "rebuild", "--json", *(["--check"] if check else [])],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        env=daemon.hub_environment(os.environ) | {"PINBOX_PROJECT": str(folder)},
     )
     try:
         data = json.loads(done.stdout)["data"]
@@ -129,23 +128,12 @@ def rebuild(args: Args) -> Answer:
 
 def serve(args: Args) -> Answer:
     """Become the hub, in the foreground. Does not return."""
-    import sys
-
-    from pinbox import project
+    from pinbox import daemon, project
 
     folder = project.find(args.get("project"))
-    command, environment = _hub_program(folder, ["serve", "--project", str(folder)])
-    sys.stdout.flush()
-    os.execve(command[0], command, environment)  # noqa: S606 - the pid stays: it is the hub's own
-
-
-def _hub_program(folder: Path, words: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The command that runs the hub's side of this package with `words`, and its environment."""
-    from pinbox import daemon
-
-    spawn = daemon.spawn_command(folder)
-    environment = daemon.hub_environment(os.environ) | {"PINBOX_PROJECT": str(folder)}
-    return spawn[: spawn.index("serve")] + words, environment
+    command = [*daemon.hub_command(), "serve", "--project", str(folder)]
+    # The process stays the same, for the hub's state file names its own pid.
+    os.execve(command[0], command, daemon.hub_environment(os.environ))  # noqa: S606
 
 
 VERBS = (

@@ -28,7 +28,7 @@ _INLINE_COLUMNS: Final = 80
 def export(args: Args) -> Answer:
     hub = hubs.open_hub()
     status = args.get("status")
-    pins = hub.request("GET", "/pins", query={"status": status} if status else {})
+    pins = hub.request("GET", "/pins", query={"status": status})
     if args.json or args["format"] == "json":
         return Answer(pins, lambda: (render.envelope(pins).decode(), ""))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from pinbox.contract import AGENT_SESSION_ENV, IDEMPOTENCY_HEADER, PinboxError
+from pinbox.contract import PinboxError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ _LABEL_LENGTH: Final = 8
 
 def open_hub() -> Hub:
     """The hub of the project that the current directory is in, started when it is absent."""
-    from pinbox import client, project
+    from pinbox import client
 
-    return client.connect(project.find())
+    return client.connect()
 
 
 def is_id(text: str, prefix: str) -> bool:
@@ -57,7 +57,7 @@ def ask_about_pin(
     """
     path = pin_path(pin_id, *rest)
     try:
-        return write(hub, path, body) if method == "POST" else hub.request(method, path)
+        return hub.request(method, path, body)
     except PinboxError as error:
         if error.code == "E_NOT_FOUND":
             raise unknown_pin(pin_id) from error
@@ -66,19 +66,12 @@ def ask_about_pin(
         raise
 
 
-def write(hub: Hub, path: str, body: dict[str, Any] | None, *, key: str | None = None) -> Any:
-    """POST under an idempotency key, so that an answer lost on the way can be asked for again."""
-    headers = {IDEMPOTENCY_HEADER: key or os.urandom(16).hex()}
-    return hub.request("POST", path, body=body, headers=headers)
-
-
 def acting_agent() -> tuple[str, str] | None:
     """(agent, session key) when this shell is an agent's own."""
-    for variable, agent in AGENT_SESSION_ENV.items():
-        key = os.environ.get(variable)
-        if key:
-            return agent, key
-    return None
+    from pinbox.client import session_header
+
+    agent, slash, key = (session_header(os.environ) or "").partition("/")
+    return (agent, key) if slash else None
 
 
 def origin_of(agent: str, key: str) -> str:

@@ -11,7 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pinbox.client import Hub
     from pinbox.commands.verb import Args
 
 
@@ -55,7 +54,7 @@ def pin(args: Args) -> Answer:
     body: dict[str, Any] = {"text": text, "author": places.author()}
     if target:
         body["target"] = target
-    data = hubs.write(hubs.open_hub(), "/pins", body)
+    data = hubs.open_hub().request("POST", "/pins", body)
 
     def human() -> tuple[str, str]:
         place = render.source_place(target) or target.get("url")
@@ -68,8 +67,7 @@ def pin(args: Args) -> Answer:
 
 
 def list_pins(args: Args) -> Answer:
-    asked = {name: args.get(name) for name in ("status", "search", "limit")}
-    query = {name: value for name, value in asked.items() if value is not None}
+    query = {name: args.get(name) for name in ("status", "search", "limit")}
     pins = hubs.open_hub().request("GET", "/pins", query=query)
 
     def human() -> tuple[str, str]:
@@ -101,7 +99,7 @@ def show(args: Args) -> Answer:
     data = {
         "pin": hubs.ask_about_pin(hub, "GET", pin_id),
         "thread": hubs.ask_about_pin(hub, "GET", pin_id, "thread"),
-        "deliveries": deliveries_of(hub, pin_id),
+        "deliveries": hubs.ask_about_pin(hub, "GET", pin_id, "deliveries"),
     }
 
     def human() -> tuple[str, str]:
@@ -114,23 +112,21 @@ def show(args: Args) -> Answer:
     return Answer(data, human)
 
 
-def deliveries_of(hub: Hub, pin_id: str) -> list[dict[str, Any]]:
-    deliveries: list[dict[str, Any]] = hubs.ask_about_pin(hub, "GET", pin_id, "deliveries")
-    return deliveries
-
-
 # --- deliveries ----------------------------------------------------------------------------------
 
 
 def deliveries(args: Args) -> Answer:
     status, limit, pin_id = args.get("status"), args.get("limit"), args.get("pin")
     hub = hubs.open_hub()
-    if pin_id is None:
-        query = {name: v for name, v in (("status", status), ("limit", limit)) if v is not None}
+    if pin_id is not None:
+        hubs.pin_path(pin_id)
+    try:
+        query = {"status": status, "limit": limit, "pin": pin_id}
         rows = hub.request("GET", "/deliveries", query=query)
-    else:
-        rows = [r for r in deliveries_of(hub, pin_id) if status in (None, r["status"])]
-        rows = rows[: int(limit)] if limit else rows
+    except PinboxError as error:
+        if error.code == "E_NOT_FOUND" and pin_id is not None:
+            raise hubs.unknown_pin(pin_id) from error
+        raise
 
     def human() -> tuple[str, str]:
         from time import time

@@ -64,11 +64,11 @@ def reopen(args: Args) -> Answer:
         pin = hubs.ask_about_pin(hub, "GET", pin_id)
         if pin["status"] != "resolved":
             raise PinboxError("E_CONFLICT", f"{pin_id} is not resolved", f"pinbox show {pin_id}")
-        hubs.write(
-            hub,
+        hub.request(
+            "POST",
             hubs.pin_path(pin_id, "thread"),
             {"role": "human", "text": reason},
-            key=_reason_key(pin, reason),
+            idempotency_key=_reason_key(pin, reason),
         )
     pin = hubs.ask_about_pin(hub, "POST", pin_id, "verify", body={"outcome": "reopened"})
     return Answer(pin, lambda: (f"{pin_id} reopened", reason or ""))

@@ -44,8 +44,8 @@ def register(args: Args) -> Answer:
 
 
 def _post_session(hub: Hub, body: dict[str, str]) -> dict[str, Any]:
-    """Register, or refresh: an upsert, so it needs no idempotency key."""
-    session: dict[str, Any] = hub.request("POST", "/sessions", body=body)
+    """Register, or refresh."""
+    session: dict[str, Any] = hub.request("POST", "/sessions", body)
     return session
 
 
@@ -116,7 +116,7 @@ def inject(args: Args) -> Answer:
     agent, key = _named_session(args)
     hub = hubs.open_hub()
     session = _post_session(hub, {"agent": agent, "key": key})
-    data = hubs.write(hub, f"/sessions/{session['id']}/inject", None)
+    data = hub.request("POST", f"/sessions/{session['id']}/inject")
     text = data["context"] if data["pins"] or data["delivered"] else ""
     if args.has("raw"):
         return Answer(data, lambda: (text, ""), bare=True)
@@ -212,7 +212,7 @@ def trailer(args: Args) -> Answer:
     for pin_id in ids:
         assert hub is not None  # noqa: S101 - ids are not empty
         try:
-            hubs.write(hub, hubs.pin_path(pin_id, "resolve"), body)
+            hub.request("POST", hubs.pin_path(pin_id, "resolve"), body)
             resolved.append(pin_id)
         except PinboxError as error:
             if error.code not in ("E_NOT_FOUND", "E_CONFLICT"):

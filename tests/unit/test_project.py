@@ -5,7 +5,6 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -260,7 +259,7 @@ def record(folder, *, pid, mark=None):
     project.private_write(folder / project.STATE_FILE, state.encode())
     mark = project.process_mark(pid) if mark is None else mark
     project.private_write(folder / project.PID_FILE, f"{pid} {mark}".encode())
-    return replace(state, mark=mark)
+    return state._replace(mark=mark)
 
 
 def test_a_recorded_live_hub_is_read_back(tmp_path, home):
