@@ -3,6 +3,7 @@
 #   make test     the whole suite on SQLite; ARGS="tests/hub -k resolve" narrows it
 #   make lint     formatting, lints, types, import rules
 #   make docs     write again what is generated in docs/
+#   make schema   write again pinbox_site/schema.sql, after a change of the migrations
 #   make agents   fetch the real agent programs that tests/agents run offline
 #   make bench    measure, against the targets
 #   make clean    remove what the other targets made
@@ -16,7 +17,7 @@ RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint docs agents bench clean
+.PHONY: help venv demo test lint docs schema agents bench clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -51,9 +52,13 @@ lint: $(RUN) $(DEV)
 	@scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; set -x; \
 	  PINBOX_PROJECT=$$scratch PINBOX_SECRET_KEY=types $(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m docs.generate --check
 
 docs: $(RUN) $(DEV)
 	$(BIN)/python -m docs.generate
+
+schema: $(RUN)
+	$(BIN)/python manage.py dumpschema
 
 agents: $(RUN)
 	@$(BIN)/python -m tests.agents.install

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from pinbox import contract
+from docs import generate
+from pinbox import cli, contract
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -128,6 +129,14 @@ def test_the_documented_limits_are_the_real_ones():
     assert limits["limit of a page"] == str(contract.MAX_PAGE)
     assert limits["Idempotency-Key"] == f"{contract.MAX_IDEMPOTENCY_KEY} characters"
     assert limits["what a hook adds to a context"] == f"{contract.MAX_CONTEXT_BYTES:,} bytes"
+
+
+def test_every_command_has_a_page_made_from_its_own_help():
+    pages = generate.pages()
+    visible = {verb.name.split()[0] for verb in cli.all_verbs() if not verb.hidden}
+    assert {path.stem for path in pages} == visible | {"README"}
+    stale = [path.name for path, text in pages.items() if path.read_text() != text]
+    assert stale == [], "run `make docs`"
 
 
 MARKDOWN = sorted([*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"])
