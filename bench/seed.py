@@ -16,12 +16,12 @@ import django
 django.setup()
 
 from django.db import transaction  # noqa: E402
-from pins.events import in_wire_order  # noqa: E402
 
 from delivery.models import Delivery  # noqa: E402
 from pinbox.contract import iso, new_id  # noqa: E402
 from pins import projections  # noqa: E402
 from pins.event_log import encode  # noqa: E402
+from pins.events import in_wire_order  # noqa: E402
 from pins.models import Event, Pin  # noqa: E402
 from sessions_app.models import AgentSession  # noqa: E402
 
