@@ -1,4 +1,4 @@
-"""`python -m bench [--only NAME …] [--runs N] [--list]`: measure, tell, keep the results."""
+"""`python -m bench [--only NAME …] [--runs N] [--keep] [--list]`: measure, tell, keep the results."""
 
 import argparse
 import sys
@@ -26,6 +26,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=SCRIPTS, default=list(SCRIPTS))
     parser.add_argument("--runs", type=int, help="samples of each side, instead of the usual")
+    parser.add_argument("--keep", action="store_true", help="write the results that git keeps")
     parser.add_argument("--list", action="store_true", help="say what can be measured")
     args = parser.parse_args()
     if args.list:
@@ -41,7 +42,7 @@ def main() -> int:
         for figure in figures:
             print("  " + figure.line(), flush=True)
         missed += [figure.name for figure in figures if figure.is_met is False]
-        write(figures, name)
+        write(figures, name, keep=args.keep)
     print("\nevery target is met" if not missed else f"\nmissed: {', '.join(missed)}")
     return 1 if missed else 0
 

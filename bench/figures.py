@@ -89,10 +89,13 @@ def in_turn(
     return samples
 
 
-def write(figures: list[Figure], script: str) -> Path:
-    """Keep the figures of one script as JSON, with the machine but without its name or folders."""
+def write(figures: list[Figure], script: str, *, keep: bool) -> Path:
+    """The figures of one script as JSON, with the machine but without its name or folders.
+
+    With `keep` in the file that git knows, else beside it in one that git ignores.
+    """
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{script}.json"
+    path = RESULTS / (f"{script}.json" if keep else f"{script}.local.json")
     document = {"machine": machine(), "figures": [figure.as_json() for figure in figures]}
     path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     return path

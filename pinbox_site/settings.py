@@ -35,6 +35,9 @@ def database(url: str) -> dict[str, Any]:
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": PROJECT_DIR / ".pinbox" / "pinbox.db",
+        # A lane keeps its connection. Opening one costs as much as a write, and closing the last
+        # one makes a checkpoint.
+        "CONN_MAX_AGE": None,
         "OPTIONS": {
             # A transaction that reads before it writes must hold the write lock from its start,
             # else SQLite
