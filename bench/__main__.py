@@ -1,4 +1,4 @@
-"""`python -m bench [--only NAME …] [--runs N] [--keep] [--list]`: measure, tell, keep the results."""
+"""`python -m bench [--only NAME …] [--runs N] [--keep] [--list]`: measure, tell, keep."""
 
 import argparse
 import sys
