@@ -274,18 +274,18 @@ def secret(project: Path | str) -> str:
     path = state_dir(project) / "secret"
     for _ in range(2):
         try:
-            found = path.read_text("ascii").strip()
+            found: str | None = path.read_text("ascii").strip()
         except FileNotFoundError:
-            found = ""
+            found = None
         except (OSError, ValueError) as error:
             raise PinboxError(
                 "E_INTERNAL",
                 f"cannot read {path}: {error}",
                 "make it readable, or remove it to get a new one",
             ) from error
-        if len(found) >= 32:
+        if found is not None and len(found) >= 32:
             return found
-        if path.exists():  # damaged: nobody can be using it
+        if found is not None:  # damaged: nobody can be using it
             private_write(path, token(48).encode())
             continue
         temporary = path.with_name(f"secret.tmp-{os.getpid()}-{os.urandom(4).hex()}")
