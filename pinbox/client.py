@@ -4,18 +4,23 @@ Standard library only, and none of it that a warm command can do without. Starti
 `pinbox.daemon`'s work.
 """
 
+from __future__ import annotations
+
 import json
 import os
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
 
 from . import wire
 from .contract import AGENT_SESSION_ENV, ERRORS, IDEMPOTENCY_HEADER, SESSION_HEADER, PinboxError
-from .project import FOLDER, HUB_LOCK, HubState, NoHub, find, read_hub, state_path
+from .project import FOLDER, HUB_LOCK, NoHub, find_folder, read_hub, state_path
 
+TYPE_CHECKING = False  # as `typing` has it
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any, Final
+
     from .daemon import Silence
+    from .project import HubState
 
 #: Seconds a hub may take for one answer. Longer than the ten it waits for SQLite's write lock.
 ANSWER_TIMEOUT_S: Final = 30.0
@@ -25,8 +30,8 @@ _MAX_SESSION_KEY: Final = 255
 
 
 def connect(
-    project: Path | None = None, *, start: bool = True, timeout_s: float | None = None
-) -> "Hub":
+    project: Path | str | None = None, *, start: bool = True, timeout_s: float | None = None
+) -> Hub:
     """The hub of `project` (default: of the current directory), started if it is absent.
 
     With `start=False` a missing hub is E_HUB_UNREACHABLE and nothing is created. `timeout_s`
@@ -34,7 +39,7 @@ def connect(
     a sentence to print.
     """
     if project is None:
-        project = find()
+        project = find_folder()
     try:
         state = read_hub(project)
         if not os.path.exists(os.path.join(project, FOLDER, HUB_LOCK)):
@@ -55,7 +60,7 @@ def connect(
 class Hub:
     """A hub that can be asked. Holds no connection, so it may be kept for as long as one likes."""
 
-    def __init__(self, project: Path, state: HubState, *, start: bool = True) -> None:
+    def __init__(self, project: Path | str, state: HubState, *, start: bool = True) -> None:
         self.project = project
         self.state = state
         self._start = start
@@ -155,7 +160,7 @@ class Hub:
 class _Deaf(Exception):
     """The hub will not answer any more; `silence` is what was seen of it."""
 
-    def __init__(self, message: str, silence: "Silence | None" = None) -> None:
+    def __init__(self, message: str, silence: Silence | None = None) -> None:
         super().__init__(message)
         self.silence = silence
 
@@ -182,11 +187,15 @@ class _Listener:
                 raise _Deaf("its process is stopped or hangs", self.silence) from None
 
 
-def _ensure(project: Path, timeout_s: float | None, silence: "Silence | None" = None) -> HubState:
+def _ensure(
+    project: Path | str, timeout_s: float | None, silence: Silence | None = None
+) -> HubState:
+    from pathlib import Path
+
     from . import daemon  # a command that finds a hub does not need it
 
     seconds = daemon.START_TIMEOUT_S if timeout_s is None else timeout_s
-    return daemon.ensure_hub(project, seconds, silence)
+    return daemon.ensure_hub(Path(project), seconds, silence)
 
 
 def _own_version() -> str:

@@ -128,7 +128,7 @@ def claim(project: Path, port: int = 0) -> Claim:
             page_token=kept.get("pageToken") or secrets.token_urlsafe(24),
             instance=secrets.token_hex(8),
             started_at=now_iso(),
-            state_dir=folder,
+            folder=str(folder),
             mark=process_mark(os.getpid()) or "",
         )
         keep = {"port": state.port, "token": state.token, "pageToken": state.page_token}

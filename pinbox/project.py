@@ -5,16 +5,20 @@ Standard library only. Every file and folder made here is private from the momen
 whatever the umask. Starting, replacing and stopping hubs is left to `pinbox.daemon`.
 """
 
-import contextlib
+from __future__ import annotations
+
 import errno
 import json
 import os
 import stat
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Final, NamedTuple
 
 from .contract import PinboxError
+
+TYPE_CHECKING = False  # as `typing` has it, which costs a warm command as much as `json`
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any, Final
 
 try:  # hashlib loads OpenSSL, which costs a command more than its own work
     from _sha2 import sha256  # type: ignore[import-not-found, unused-ignore]
@@ -48,21 +52,60 @@ class NoHub(Exception):
         self.cause = cause
 
 
-class HubState(NamedTuple):
+class HubState:
     """What a running hub wrote about itself.
 
-    `state_dir` is the folder it was read from; `mark` tells its process from others.
+    `folder` is where it was read from; `mark` tells its process from others.
     """
 
-    pid: int
-    port: int
-    token: str
-    version: str
-    page_token: str
-    instance: str
-    started_at: str
-    state_dir: Path
-    mark: str = ""
+    __slots__ = (
+        "folder",
+        "instance",
+        "mark",
+        "page_token",
+        "pid",
+        "port",
+        "started_at",
+        "token",
+        "version",
+    )
+
+    def __init__(
+        self,
+        *,
+        pid: int,
+        port: int,
+        token: str,
+        version: str,
+        page_token: str,
+        instance: str,
+        started_at: str,
+        folder: str,
+        mark: str = "",
+    ) -> None:
+        self.pid = pid
+        self.port = port
+        self.token = token
+        self.version = version
+        self.page_token = page_token
+        self.instance = instance
+        self.started_at = started_at
+        self.folder = folder
+        self.mark = mark
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HubState) and all(
+            getattr(self, name) == getattr(other, name) for name in self.__slots__
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.pid, self.instance))
+
+    @property
+    def state_dir(self) -> Path:
+        from pathlib import Path
+
+        return Path(self.folder)
 
     def encode(self) -> bytes:
         """The state file's bytes: compact JSON in this key order (the hook scans it without a
@@ -93,6 +136,13 @@ def token(size: int) -> str:
 
 
 def find(start: Path | str | None = None) -> Path:
+    """`find_folder` as a Path."""
+    from pathlib import Path  # here and below: a warm command must not pay for importing it
+
+    return Path(find_folder(start))
+
+
+def find_folder(start: Path | str | None = None) -> str:
     """Physical path of the project that `start` (else the current directory) is in.
 
     The nearest ancestor with a `.pinbox` of ours; else the git root, where a linked worktree means
@@ -112,13 +162,13 @@ def find(start: Path | str | None = None) -> Path:
     git_root: str | None = None
     for folder in _upwards(here):
         if _is_our_folder(os.path.join(folder, FOLDER)) and not (git_root and folder == home):
-            return Path(folder)
+            return folder
         if git_root is None and os.path.lexists(os.path.join(folder, ".git")):
             git_root = folder
             main = main_worktree(folder)
             if main != folder:
-                return Path(main)
-    return Path(git_root or here)
+                return main
+    return git_root or here
 
 
 def _upwards(folder: str) -> Iterator[str]:
@@ -168,10 +218,16 @@ def project_id(project: Path | str) -> str:
 
 
 def state_home() -> Path:
+    from pathlib import Path
+
+    return Path(_state_home())
+
+
+def _state_home() -> str:
     """`$XDG_STATE_HOME` when absolute, else `~/.local/state`. Creates nothing."""
     named = os.environ.get("XDG_STATE_HOME", "")
     if os.path.isabs(named):  # the XDG specification says to ignore a relative one
-        return Path(named)
+        return named
     home = os.environ.get("HOME") or os.path.expanduser("~")
     if not os.path.isabs(home):
         raise PinboxError(
@@ -179,12 +235,18 @@ def state_home() -> Path:
             "there is no home folder to keep the hub's state in",
             "set HOME or XDG_STATE_HOME to an absolute path",
         )
-    return Path(home, ".local", "state")
+    return os.path.join(home, ".local", "state")
 
 
 def state_path(project: Path | str) -> Path:
     """The project's private state folder, which may not exist yet."""
-    return state_home() / "pinbox" / project_id(project)
+    from pathlib import Path
+
+    return Path(_state_path(project))
+
+
+def _state_path(project: Path | str) -> str:
+    return os.path.join(_state_home(), "pinbox", project_id(project))
 
 
 def state_dir(project: Path | str) -> Path:
@@ -198,6 +260,8 @@ def state_dir(project: Path | str) -> Path:
 
 def pinbox_dir(project: Path | str) -> Path:
     """`<project>/.pinbox`, created 0700 with a `.gitignore` that keeps all of it out of git."""
+    from pathlib import Path
+
     folder = Path(project, FOLDER)
     _private_folder(folder)
     ignore = folder / ".gitignore"
@@ -214,9 +278,11 @@ def _private_folder(folder: Path) -> None:
         for part in reversed([folder, *folder.parents]):
             if os.path.isdir(part):
                 continue
-            with contextlib.suppress(FileExistsError):  # another process was quicker
+            try:
                 os.mkdir(part, 0o700)
-                os.chmod(part, 0o700)  # a umask may have taken our own rights
+            except FileExistsError:
+                continue  # another process was quicker
+            os.chmod(part, 0o700)  # a umask may have taken our own rights
         found = os.stat(folder)
         if not stat.S_ISDIR(found.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
@@ -250,8 +316,7 @@ def private_write(path: Path, content: bytes) -> None:
         _write_new(temporary, content)
         os.replace(temporary, path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+        _remove(temporary)
         raise cannot_write(path, error) from error
 
 
@@ -265,6 +330,13 @@ def _write_new(path: Path, content: bytes) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    try:  # noqa: SIM105 - a warm command does without contextlib
+        os.unlink(path)
+    except OSError:
+        pass
 
 
 def secret(project: Path | str) -> str:
@@ -291,15 +363,14 @@ def secret(project: Path | str) -> str:
         temporary = path.with_name(f"secret.tmp-{os.getpid()}-{os.urandom(4).hex()}")
         try:
             _write_new(temporary, token(48).encode())
-            with contextlib.suppress(FileExistsError):
-                os.link(
-                    temporary, path
-                )  # unlike a rename, never replaces the secret of whoever was first
+            # Unlike a rename, a link never replaces the secret of whoever was first.
+            os.link(temporary, path)
+        except FileExistsError:
+            pass
         except OSError as error:
             raise cannot_write(path, error) from error
         finally:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+            _remove(temporary)
     return path.read_text("ascii").strip()
 
 
@@ -369,7 +440,7 @@ def read_hub(project: Path | str) -> HubState:
     Looks into the caller's own state folder first, then into the one named in `.pinbox/hub.lock`:
     a hub that was started under another HOME serves this project as well.
     """
-    own = state_path(project)
+    own = _state_path(project)
     try:
         return _read_state(own)
     except NoHub as trouble:
@@ -382,32 +453,33 @@ def read_hub(project: Path | str) -> HubState:
             raise trouble from None
 
 
-def hub_folder(project: Path | str) -> Path | None:
+def hub_folder(project: Path | str) -> str | None:
     """State folder of the hub that serves or last served this project, as its lock file says; None
     if not ours to trust.
     """
     try:
-        text = _read_ours(Path(project, FOLDER, HUB_LOCK)).decode().strip()
+        text = _read_ours(os.path.join(project, FOLDER, HUB_LOCK)).decode().strip()
     except (NoHub, ValueError):
         return None
     if not os.path.isabs(text) or os.path.basename(text) != project_id(project):
         return None
-    return Path(text)
+    return text
 
 
-def _read_state(folder: Path) -> HubState:
-    path = folder / STATE_FILE
+def _read_state(folder: str) -> HubState:
+    path = os.path.join(folder, STATE_FILE)
     state = parse_state(_read_ours(path), folder)
     try:
-        pid, _, mark = _read_ours(folder / PID_FILE).decode().strip().partition(" ")
+        pid, _, mark = _read_ours(os.path.join(folder, PID_FILE)).decode().strip().partition(" ")
     except (NoHub, ValueError):
         pid, mark = "", ""
     if pid != str(state.pid) or not is_same_process(state.pid, mark):
         raise NoHub("dead", f"{path} names process {state.pid}, which is not a hub of this project")
-    return state._replace(mark=mark)
+    state.mark = mark
+    return state
 
 
-def _read_ours(path: Path) -> bytes:
+def _read_ours(path: str) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -427,7 +499,7 @@ def _read_ours(path: Path) -> bytes:
         os.close(descriptor)
 
 
-def parse_state(content: bytes, folder: Path) -> HubState:
+def parse_state(content: bytes, folder: str) -> HubState:
     """The state file's fields; NoHub("malformed") for anything else."""
     try:
         fields: dict[str, Any] = json.loads(content)
@@ -439,7 +511,7 @@ def parse_state(content: bytes, folder: Path) -> HubState:
             page_token=fields["pageToken"],
             instance=fields["instance"],
             started_at=fields["startedAt"],
-            state_dir=folder,
+            folder=folder,
         )
         whole = type(state.pid) is int and type(state.port) is int
         words = [state.token, state.version, state.page_token, state.instance, state.started_at]
@@ -452,4 +524,4 @@ def parse_state(content: bytes, folder: Path) -> HubState:
             return state
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
-    raise NoHub("malformed", f"{folder / STATE_FILE} is not a state file of a hub")
+    raise NoHub("malformed", f"{folder}/{STATE_FILE} is not a state file of a hub")

@@ -250,7 +250,7 @@ def state_of(folder, *, pid):
         page_token="page",
         instance="i",
         started_at="2026-01-01T00:00:00.000Z",
-        state_dir=folder,
+        folder=str(folder),
     )
 
 
@@ -259,7 +259,8 @@ def record(folder, *, pid, mark=None):
     project.private_write(folder / project.STATE_FILE, state.encode())
     mark = project.process_mark(pid) if mark is None else mark
     project.private_write(folder / project.PID_FILE, f"{pid} {mark}".encode())
-    return state._replace(mark=mark)
+    state.mark = mark
+    return state
 
 
 def test_a_recorded_live_hub_is_read_back(tmp_path, home):
