@@ -142,7 +142,7 @@ def pins_fixed_by(message: str) -> list[str]:
 
 
 def _prose(message: str) -> str:
-    """The message without quotations, and with a blank line for each comment, quote or code line."""
+    """The message without quotations; comments, quoted lines and code become blank lines."""
     kept: list[str] = []
     fence = ""
     code = False

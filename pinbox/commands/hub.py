@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _ID_LENGTH: Final = 14
 _ID_ALPHABET: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 
+#: variables that an agent sets for the commands it runs, beside those that name its session
+_AGENT_MARKS: Final = {"CLAUDECODE": "claude", "CODEX_SANDBOX": "codex"}
+
 #: characters of a session's key that name it in a thread
 _LABEL_LENGTH: Final = 8
 
@@ -72,6 +75,14 @@ def acting_agent() -> tuple[str, str] | None:
 
     agent, slash, key = (session_header(os.environ) or "").partition("/")
     return (agent, key) if slash else None
+
+
+def agent_of_shell() -> str | None:
+    """The agent whose marks this shell's environment carries; user settings are no marks."""
+    acting = acting_agent()
+    if acting:
+        return acting[0]
+    return next((agent for mark, agent in _AGENT_MARKS.items() if os.environ.get(mark)), None)
 
 
 def origin_of(agent: str, key: str) -> str:

@@ -21,9 +21,8 @@ VERBS = (
         "Install pinbox into this project: agent hooks, git hook.",
         init,
         options=(
-            Option(
-                "--agent", "LIST", "these agents, comma-separated, or none; else those found here"
-            ),
+            Option("--agent", "LIST", "claude, or none; without it, every agent that init knows"),
+            Option("--global", "", "Claude's part for all projects, in ~/.claude"),
             Option("--dry-run", "", "show what would be done, and do nothing"),
             Option("--yes", "", "do it without asking"),
             Option("--no-input", "", "never ask: without --yes only the plan is shown"),

@@ -10,19 +10,16 @@ import os
 
 from pinbox import render
 from pinbox.commands import hub as hubs
+from pinbox.commands.trailer import trailer
 from pinbox.commands.verb import Answer, Argument, Option, Verb, shown
 from pinbox.contract import PinboxError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Any
 
     from pinbox.client import Hub
     from pinbox.commands.verb import Args
-
-#: variables that an agent sets for the commands it runs, beside those that name its session
-_AGENT_MARKS: Final = {"CLAUDECODE": "claude", "CODEX_SANDBOX": "codex"}
-_GIT_TIMEOUT_S: Final = 30.0
 
 
 # --- register, list, end -------------------------------------------------------------------------
@@ -158,7 +155,7 @@ def _hook_call(args: Args) -> tuple[str, dict[str, Any]]:
     import json
     import sys
 
-    agent = args.get("agent") or _agent_of_shell()
+    agent = args.get("agent") or hubs.agent_of_shell()
     if agent is None:
         raise _refused("no agent: give --agent")
     try:
@@ -177,73 +174,12 @@ def _session_id(payload: dict[str, Any]) -> str:
     return key
 
 
-def _agent_of_shell() -> str | None:
-    """The agent whose marks this shell's environment carries; user settings are no marks."""
-    acting = hubs.acting_agent()
-    if acting:
-        return acting[0]
-    return next((agent for mark, agent in _AGENT_MARKS.items() if os.environ.get(mark)), None)
-
-
 def _refused(message: str) -> PinboxError:
     return PinboxError("E_INVALID_INPUT", message, "pinbox session --help")
 
 
 def _nothing() -> Answer:
     return Answer(None, lambda: ("", ""), bare=True)
-
-
-# --- trailer -------------------------------------------------------------------------------------
-
-
-def trailer(args: Args) -> Answer:
-    """Resolve the pins that a commit's message says it fixes. Called by git's post-commit hook.
-
-    Without such a pin no hub is contacted. A pin that is unknown or resolved already is skipped.
-    """
-    from pinbox import trailers
-
-    commit, message = _commit(args.get("commit") or "HEAD")
-    ids = trailers.pins_fixed_by(message)
-    resolved: list[str] = []
-    skipped: list[str] = []
-    body = {"by": "agent" if _agent_of_shell() else "human", "commit": commit}
-    hub = hubs.open_hub() if ids else None
-    for pin_id in ids:
-        assert hub is not None  # noqa: S101 - ids are not empty
-        try:
-            hub.request("POST", hubs.pin_path(pin_id, "resolve"), body)
-            resolved.append(pin_id)
-        except PinboxError as error:
-            if error.code not in ("E_NOT_FOUND", "E_CONFLICT"):
-                raise
-            skipped.append(pin_id)
-    talk = "\n".join(f"resolved {pin_id} ({commit[:7]})" for pin_id in resolved)
-    return Answer({"resolved": resolved, "skipped": skipped}, lambda: ("", talk))
-
-
-def _commit(revision: str) -> tuple[str, str]:
-    """(full SHA, message) of a commit of the current directory's repository."""
-    import subprocess
-
-    # %x00 keeps the two apart, whatever the message holds.
-    command = ["git", "log", "-1", "--no-show-signature", "--no-color", "--format=%H%x00%B"]
-    command += ["--encoding=UTF-8", "--end-of-options", revision]
-    try:
-        done = subprocess.run(  # noqa: S603
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise _refused(f"git log failed: {type(error).__name__}") from error
-    sha, _, message = done.stdout.decode("utf-8", "replace").partition("\0")
-    if done.returncode or not sha:
-        said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        raise _refused(f"git log failed: {said or f'exit code {done.returncode}'}")
-    return sha.strip(), message
 
 
 AGENT = Option("--agent", "NAME", "the agent: claude, codex, hermes, openclaw or another")
@@ -289,7 +225,10 @@ VERBS = (
         "session trailer",
         "Resolve the pins that a commit's message says it fixes.",
         trailer,
-        options=(Option("--commit", "REV", "the commit, else HEAD"),),
+        options=(
+            Option("--commit", "REV", "the commit, else HEAD"),
+            Option("--hook", "", "as git's hook: never fail, and speak only of what was done"),
+        ),
         about="git's post-commit hook runs this.",
     ),
 )

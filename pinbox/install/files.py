@@ -1,0 +1,258 @@
+"""Changes to other people's files: all of them or none, each in one step, each remembered for undo.
+
+A file's owner, mode and bytes are theirs: what is written keeps the mode, goes nowhere through a
+link that leaves the folder it belongs to, and can be put back byte for byte.
+"""
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pinbox import project
+from pinbox.contract import PinboxError
+
+#: in `.pinbox/`: what init changed, for undo
+RECORD: Final = "init.json"
+MAX_READ_BYTES: Final = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One file from `before` to `after`; None is a file that does not exist.
+
+    `kind` tells undo how to take our part out of a file that has changed since. `mode` is for a
+    new file, before the umask; one that exists keeps its own. A `private` file is 0700 whatever the
+    umask and however it was before, and so are the folders made for it.
+    """
+
+    path: Path
+    kind: str
+    before: bytes | None
+    after: bytes | None
+    mode: int = 0o666
+    private: bool = False
+
+
+class Unsafe(Exception):
+    """This file is not written. The message says why."""
+
+
+def within(root: Path, path: Path) -> Path:
+    """The physical path of a file to write, links inside `root` followed. Raises Unsafe."""
+    real_root = root.resolve()
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError):
+        raise Unsafe(f"{path} is a link that leads nowhere") from None
+    if not real.is_relative_to(real_root):
+        raise Unsafe(f"it is a link out of {root}, to {real}")
+    for part in [real, *real.parents]:
+        if part == real_root.parent:
+            break
+        if part != real and os.path.lexists(part) and not part.is_dir():
+            raise Unsafe(f"{part} is no folder")
+    if os.path.lexists(real) and not real.is_file():
+        raise Unsafe("it is no file")
+    return real
+
+
+def content_of(path: Path) -> bytes | None:
+    """The file's bytes, None if there is none. Raises Unsafe."""
+    try:
+        with path.open("rb") as file:
+            found = file.read(MAX_READ_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Unsafe(f"it cannot be read: {error.strerror}") from None
+    if len(found) > MAX_READ_BYTES:
+        raise Unsafe("it is too large")
+    return found
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def check(changes: Iterable[Change]) -> None:
+    """Raise PinboxError unless the changes can be made: E_CONFLICT if a file is not as it was
+    planned from, E_INTERNAL if it or its folder cannot be written.
+    """
+    for change in changes:
+        if _now(change) != change.before:
+            raise PinboxError(
+                "E_CONFLICT",
+                f"{change.path} changed while init was looking at it; nothing was written",
+                "run pinbox init again",
+            )
+        _check_writable(change.path)
+
+
+def apply_all(changes: Iterable[Change]) -> list[Path]:
+    """Make the changes, or none of them. The folders made for them, outermost first.
+
+    Raises PinboxError, as `check` does.
+    """
+    changes = list(changes)
+    check(changes)
+    done: list[Change] = []
+    folders: list[Path] = []
+    try:
+        for change in changes:
+            folders += _make_parents(change)
+            done.append(change)
+            _put(change, change.after)
+    except OSError as error:
+        for change in reversed(done):
+            with contextlib.suppress(OSError):
+                if _now(change) != change.before:
+                    _put(change, change.before)
+        remove_empty(folders)
+        raise project.cannot_write(changes[len(done) - 1].path, error) from error
+    return folders
+
+
+def _now(change: Change) -> bytes | None:
+    try:
+        return content_of(change.path)
+    except Unsafe as error:
+        raise PinboxError("E_INTERNAL", f"{change.path}: {error}; nothing was written") from None
+
+
+def _check_writable(path: Path) -> None:
+    folder = path.parent
+    while not folder.exists():
+        folder = folder.parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PinboxError(
+            "E_INTERNAL",
+            f"cannot write {path}: {folder} is read-only; nothing was written",
+            f"make {folder} writable, or run pinbox init as its owner",
+        )
+
+
+def _make_parents(change: Change) -> list[Path]:
+    missing = [folder for folder in reversed(change.path.parents) if not folder.exists()]
+    for folder in missing:
+        folder.mkdir(0o700 if change.private else 0o777)
+    return missing
+
+
+def _put(change: Change, content: bytes | None) -> None:
+    """Replace, make or remove the file in one step."""
+    path = change.path
+    if content is None:
+        path.unlink(missing_ok=True)
+        return
+    temporary = path.with_name(f".{path.name}.pinbox-{secrets.token_hex(4)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        descriptor = os.open(temporary, flags, 0o700 if change.private else change.mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+            if change.private:
+                os.fchmod(descriptor, 0o700)
+            else:
+                _keep_owner_and_mode(descriptor, path)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _keep_owner_and_mode(descriptor: int, path: Path) -> None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return
+    with contextlib.suppress(OSError):  # only root can give a file away
+        os.fchown(descriptor, found.st_uid, found.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
+
+
+def remove_empty(folders: Iterable[Path]) -> None:
+    """Remove those of the folders that are empty, innermost first."""
+    for folder in reversed(list(folders)):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
+# --- remembering ----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class Entry:
+    """A file that init changed: as it was before the first time, and a digest of what we wrote."""
+
+    kind: str
+    before: bytes | None
+    after: str
+
+
+@dataclass(slots=True)
+class Record:
+    """What init changed in this project since it was last undone."""
+
+    files: dict[str, Entry] = field(default_factory=dict)
+    folders: list[str] = field(default_factory=list)
+
+    def add(self, change: Change, *, cleaned: bytes | None) -> None:
+        """Remember a change about to be made. `cleaned` is `before` without anything of ours."""
+        known = self.files.get(str(change.path))
+        if known is not None and change.before is not None and digest(change.before) == known.after:
+            before = known.before
+        else:
+            before = cleaned
+        after = digest(change.after) if change.after is not None else ""
+        self.files[str(change.path)] = Entry(kind=change.kind, before=before, after=after)
+
+    def encode(self, root: Path) -> bytes:
+        files = {
+            _relative(path, root): {
+                "kind": entry.kind,
+                "before": None if entry.before is None else _base64(entry.before),
+                "after": entry.after,
+            }
+            for path, entry in self.files.items()
+        }
+        folders = [_relative(folder, root) for folder in self.folders]
+        return json.dumps({"version": 1, "files": files, "folders": folders}, indent=1).encode()
+
+
+def read_record(root: Path) -> Record:
+    """The project's record; an empty one if there is none or it is damaged."""
+    record = Record()
+    try:
+        data: dict[str, Any] = json.loads((root / project.FOLDER / RECORD).read_bytes())
+        for name, entry in data["files"].items():
+            before = entry["before"]
+            record.files[str(root / name)] = Entry(
+                kind=str(entry["kind"]),
+                before=None if before is None else base64.b64decode(before, validate=True),
+                after=str(entry["after"]),
+            )
+        record.folders = [str(root / name) for name in data["folders"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Record()
+    return record
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _relative(path: str, root: Path) -> str:
+    """Relative inside the project, so that a project that moved can still be undone."""
+    return os.path.relpath(path, root) if Path(path).is_relative_to(root) else path
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode("ascii")

@@ -1,0 +1,119 @@
+"""The two small shell scripts through which agents' hooks and git reach the installed program.
+
+What other files hold is stable text that only names a launcher; the machine's own paths stand in
+the launcher alone, and a starting hub writes them anew. So a moved environment, a new minor version
+of Python or a reinstall mends itself, and a missing program is silence and exit 0.
+"""
+
+import contextlib
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Final
+
+import pinbox
+from pinbox import project
+
+NAME: Final = "hook"
+MARK: Final = "# Made by Pinbox"
+
+#: `hook <agent>` answers an agent's hook, payload on stdin; `hook git <sha>` reads a commit.
+_SCRIPT: Final = """\
+#!/bin/sh
+{mark}, which writes it anew when its hub starts. Always exits 0.
+py={python}
+root={root}
+cli='import sys; sys.path.append(sys.argv.pop(1)); from pinbox.cli import main; sys.exit(main())'
+
+exec 2>/dev/null
+
+if [ "${{1-}}" = git ]; then
+  set -- session trailer --hook --commit "${{2-HEAD}}"
+  exec </dev/null
+  [ -x "$py" ] && [ -d "$root/pinbox" ] && "$py" -I -S -c "$cli" "$root" "$@" && exit 0
+else
+  [ -x "$py" ] && [ -f "$root/pinbox/hook.py" ] && "$py" -I -S "$root/pinbox/hook.py" "$@" && exit 0
+  set -- hook "$@"
+fi
+
+# The program has moved: look where it can be found without knowing this machine.
+PATH="${{PATH-}}:${{HOME-}}/.local/bin:/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin"
+for pinbox in {script} "$(command -v pinbox)"; do
+  [ -x "$pinbox" ] && "$pinbox" "$@" && exit 0
+done
+exit 0
+"""
+
+
+def path_in(project_dir: Path) -> Path:
+    return project_dir / project.FOLDER / NAME
+
+
+def path_of_user() -> Path:
+    return project.state_home() / "pinbox" / NAME
+
+
+def script() -> bytes:
+    """The launcher for the program that is running now."""
+    python = _python()
+    root = os.path.dirname(os.path.dirname(os.path.abspath(pinbox.__file__)))
+    return os.fsencode(
+        _SCRIPT.format(
+            mark=MARK,
+            python=shlex.quote(python),
+            root=shlex.quote(root),
+            script=shlex.quote(os.path.join(os.path.dirname(python), "pinbox")),
+        )
+    )
+
+
+def _python() -> str:
+    """The running interpreter, by its name without a version if it has one: that one outlives an
+    upgrade of Python in the same environment.
+    """
+    running = os.path.abspath(sys.executable or "/usr/bin/python3")
+    for name in ("python3", "python"):
+        plain = os.path.join(os.path.dirname(running), name)
+        with contextlib.suppress(OSError):
+            if os.path.samefile(plain, running):
+                return plain
+    return running
+
+
+def refresh_launchers(project_dir: Path | str) -> None:
+    """Write the launchers anew where `init` has put them, for the program that is running now.
+
+    Called by a starting hub. Never raises: a launcher that cannot be written is left as it is.
+    """
+    with contextlib.suppress(Exception):
+        own = path_in(Path(project_dir))
+        content = script()
+        if not own.exists():  # init never ran here, or was undone
+            return
+        for path in (own, path_of_user()):
+            with contextlib.suppress(Exception):
+                if is_ours(path) and path.read_bytes() != content:
+                    write(path, content)
+
+
+def is_ours(path: Path) -> bool:
+    """Whether this is a launcher of ours, or nothing at all."""
+    if not os.path.lexists(path):
+        return True
+    if path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return MARK.encode() in file.read(200)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Replace the launcher in one step; it is 0700 from the moment it has its name."""
+    temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
+    try:
+        project.private_write(temporary, content)
+        temporary.chmod(0o700)
+        temporary.replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
