@@ -1,8 +1,8 @@
 """The main loop of Pinbox, for real, in a scratch project: pin, hand over, answer, fix, accept.
 
 Every line that starts with `$` is a command that runs; what follows it is what it printed. The only
-part played here is the agent: its hook gets the payloads that Claude Code sends, and its answers
-are the commands the agent would type. On a terminal the hub stays up at the end, with a link into
+part played here is the agent: its hook gets the payloads that Claude Code sends, and what it types
+in its own shell stands behind `agent$`. On a terminal the hub stays up at the end, with a link into
 the admin, until Ctrl-C. Standard library only; run it by `make demo`.
 """
 
@@ -11,7 +11,6 @@ import os
 import pty
 import re
 import select
-import shlex
 import shutil
 import signal
 import subprocess
@@ -64,14 +63,11 @@ class Shell:
             "COLUMNS": "100",
             "GIT_CONFIG_NOSYSTEM": "1",
         }
-        for role in ("AUTHOR", "COMMITTER"):
-            self.env[f"GIT_{role}_NAME"] = "Ada"
-            self.env[f"GIT_{role}_EMAIL"] = "ada@shop.example"
+        (home / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@shop.example\n")
 
-    def run(self, command: str, *, stdin: bytes = b"", show: bool = True, **env: str) -> str:
-        """What `command` printed on its terminal. `env` goes before it, as one would type it."""
-        named = "".join(f"{name}={shlex.quote(value)} " for name, value in env.items())
-        print(f"{BOLD}$ {named}{command}{PLAIN}", flush=True)
+    def run(self, command: str, *, prompt: str = "$", show: bool = True, **env: str) -> str:
+        """What `command` printed on its terminal, with `env` set besides."""
+        print(f"{BOLD}{prompt} {command}{PLAIN}", flush=True)
         # A terminal of its own: commands print JSON when their output is not one.
         ours, theirs = pty.openpty()
         try:
@@ -79,15 +75,12 @@ class Shell:
                 ["/bin/sh", "-c", command],
                 cwd=self.project,
                 env=self.env | env,
-                stdin=subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
                 stdout=theirs,
                 stderr=theirs,
             )
         finally:
             os.close(theirs)
-        assert process.stdin is not None
-        process.stdin.write(stdin)
-        process.stdin.close()
         printed = self._read(ours)
         os.close(ours)
         if process.wait():
@@ -128,12 +121,8 @@ class Agent:
             "hook_event_name": event,
             **fields,
         }
-        printed = self.shell.run(
-            f".pinbox/hook claude   # {event}",
-            stdin=json.dumps(payload).encode(),
-            show=False,
-            CLAUDE_PROJECT_DIR=str(self.shell.project),
-        )
+        (self.shell.project.parent / f"{event}.json").write_text(json.dumps(payload))
+        printed = self.shell.run(f".pinbox/hook claude < ../{event}.json", show=False)
         if not printed:
             return ""
         context: str = json.loads(printed)["hookSpecificOutput"]["additionalContext"]
@@ -141,7 +130,7 @@ class Agent:
         return context
 
     def run(self, command: str) -> str:
-        return self.shell.run(command, CLAUDE_CODE_SESSION_ID=self.key)
+        return self.shell.run(command, prompt="agent$", CLAUDE_CODE_SESSION_ID=self.key)
 
 
 def expect(text: str, *parts: str) -> None:
@@ -167,19 +156,22 @@ def play(shell: Shell) -> None:
     say("Nobody started a server: the first command does.")
     shell.run("pinbox summary")
 
+    say("The agent opens a session. No pins yet: its hook says nothing at all.")
+    agent = Agent(shell)
+    if agent.hook("SessionStart", source="startup"):
+        raise Failed("a hook without pins spoke")
+
     say("A person looks at the page and drops two pins.")
     button = pin_id(shell.run("pinbox pin 'The pay button is cut off' --file index.html:4"))
     total = pin_id(shell.run("pinbox pin 'Show two decimals in the total' --file index.html:8"))
     expect(shell.run("pinbox list"), button, total)
 
-    say("A session of the agent opens; on the next prompt its hook hands over both pins.")
-    agent = Agent(shell)
-    agent.hook("SessionStart", source="startup")
+    say("On the next prompt the hook puts them before the agent's model.")
     expect(
         agent.hook("UserPromptSubmit", prompt="Fix what is pinned."),
         *(button, total, "The pay button is cut off", "Show two decimals in the total"),
     )
-    shell.run("pinbox deliveries")
+    expect(shell.run("pinbox deliveries"), "handed over")
 
     say("The agent answers on the thread, in its own shell.")
     agent.run(f"pinbox reply {button} 'The button is 40px wide; I let it grow.' --as agent")
@@ -204,9 +196,9 @@ def play(shell: Shell) -> None:
     agent.hook("SessionEnd", reason="other")
 
     say("The end: nothing open, and the log holds every step.")
-    shell.run("pinbox deliveries")
-    if not re.search(r"open\s+0\n", shell.run("pinbox summary")):
-        raise Failed("a pin is still open")
+    expect(shell.run("pinbox deliveries"), "acknowledged")
+    if not re.search(r"open +0\nresolved +2\nsessions +0\n", shell.run("pinbox summary")):
+        raise Failed("something is still open")
 
 
 def stay(shell: Shell) -> None:

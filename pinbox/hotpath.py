@@ -28,7 +28,10 @@ _MAX_ANSWER_BYTES = 1024 * 1024
 _MAX_LOG_BYTES = 256 * 1024
 _DIRECTORY, _KIND = 0o040000, 0o170000
 #: Between an agent and its hook: what runs command lines and our launcher.
-_SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"fish", b"env", b"timeout", b"busybox")
+_SHELLS = (
+    *(b"sh", b"bash", b"dash", b"zsh", b"ksh", b"fish", b"env", b"timeout", b"busybox"),
+    b"hook",  # the launcher: the kernel names a script after its file, not after its shell
+)
 
 
 class Trouble(Exception):
