@@ -7,18 +7,11 @@ wait for SQLite's lock. Admin pages go to Django.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from typing import Any
 
-from asgiref.typing import (
-    ASGI3Application,
-    ASGIReceiveCallable,
-    ASGISendCallable,
-    HTTPScope,
-    Scope,
-)
 from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
 from django.http import HttpRequest
@@ -26,20 +19,22 @@ from django.http.response import HttpResponseBase
 
 from . import door
 
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+
 _READS = {"GET", "HEAD"}
 
 
 class Bridge:
     """`django` answers what is not the API."""
 
-    def __init__(self, django: ASGI3Application) -> None:
+    def __init__(self, django: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
         self._django = django
         self._reads = ThreadPoolExecutor(1, thread_name_prefix="reads")
         self._writes = ThreadPoolExecutor(1, thread_name_prefix="writes")
 
-    async def __call__(
-        self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable
-    ) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not door.is_api(scope["path"]):
             await self._django(scope, receive, send)
             return
@@ -72,11 +67,11 @@ class Bridge:
         await _send_piece(send, b"", last=True)
 
 
-async def _send_piece(send: ASGISendCallable, piece: bytes, *, last: bool) -> None:
+async def _send_piece(send: Send, piece: bytes, *, last: bool) -> None:
     await send({"type": "http.response.body", "body": piece, "more_body": not last})
 
 
-async def _read(receive: ASGIReceiveCallable) -> bytes | None:
+async def _read(receive: Receive) -> bytes | None:
     """The whole body (the gate has capped it), or None when the client left."""
     pieces = []
     while True:
@@ -89,9 +84,9 @@ async def _read(receive: ASGIReceiveCallable) -> bytes | None:
                 return b"".join(pieces)
 
 
-def _answer(scope: HTTPScope, body: bytes) -> Any:
+def _answer(scope: Scope, body: bytes) -> Any:
     for connection in connections.all(initialized_only=True):
         connection.close_if_unusable_or_obsolete()
-    request: HttpRequest = ASGIRequest(dict(scope), BytesIO(body))
+    request: HttpRequest = ASGIRequest(scope, BytesIO(body))
     response: HttpResponseBase = door.answer(request)
     return response

@@ -10,17 +10,18 @@ from datetime import UTC, datetime
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.urls import Resolver404, get_resolver
+from django.template.response import SimpleTemplateResponse
+from django.urls import get_resolver
 
 from delivery import acknowledge
-from pinbox.contract import SESSION_HEADER, PinboxError
+from pinbox.contract import SESSION_HEADER
 
 from . import auth, envelope, idempotency
 
 #: What Django's own handler serves: pages with sessions, cookies and CSRF.
 _PAGES = ("/admin/", "/static/")
 #: (method, route name) -> what an agent's own session shows of a pin by using that route.
-_SIGNS = {
+_SIGNS: dict[tuple[str | None, str | None], str] = {
     ("GET", "pin"): "show",
     ("POST", "thread"): "reply",
     ("POST", "resolve"): "resolve",
@@ -37,24 +38,20 @@ def answer(request: HttpRequest) -> HttpResponseBase:
     try:
         return _answer(request)
     except Exception as error:  # the edge of the API: everything leaves as the envelope
-        return envelope.response_to(error)
+        return envelope.response_to(error, request)
 
 
 def _answer(request: HttpRequest) -> HttpResponseBase:
     if request.path == "/health" and request.method == "GET":
         return auth.health()
-    caller = auth.authenticate(request.headers)
+    # Before any route is looked for: without a token an unknown path is 401 like any other.
+    caller = auth.check(auth.bearer(request.META.get("HTTP_AUTHORIZATION")))
     request.pinbox_caller = caller  # type: ignore[attr-defined]
-    try:
-        found = get_resolver(settings.ROOT_URLCONF).resolve(request.path_info)
-    except Resolver404:
-        raise PinboxError(
-            "E_NOT_FOUND", "there is no such route", "GET /schema lists the routes"
-        ) from None
+    found = get_resolver(settings.ROOT_URLCONF).resolve(request.path_info)
 
     def call() -> HttpResponseBase:
-        response = found.func(request, *found.args, **found.kwargs)
-        if hasattr(response, "render"):
+        response: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
+        if isinstance(response, SimpleTemplateResponse):
             response.render()
         return response
 

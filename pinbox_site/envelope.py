@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.db import OperationalError
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
@@ -279,9 +279,9 @@ def dotted(path: Iterable[str | int]) -> str:
 # --- errors ---------------------------------------------------------------------------------------
 
 
-def response_to(error: Exception, where: str = "request") -> HttpResponse:
+def response_to(error: Exception, request: HttpRequest) -> HttpResponse:
     """The answer to any exception outside DRF's views."""
-    failure = as_pinbox_error(error, where)
+    failure = as_pinbox_error(error, _where({"request": request}))
     response = HttpResponse(
         error_body(failure), status=failure.status, content_type="application/json"
     )

@@ -7,8 +7,9 @@ The answer is stored in the transaction of the write itself, so either both are 
 import hashlib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import cast
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from pinbox.contract import IDEMPOTENCY_HEADER, MAX_IDEMPOTENCY_KEY, PinboxError
@@ -74,6 +75,6 @@ def _body(response: HttpResponseBase) -> bytes:
         return response.content
     # A streamed answer is kept whole; it stays sendable because what it yields is replaced by what
     # was read.
-    pieces = list(response)
-    response.streaming_content = pieces  # type: ignore[attr-defined] - StreamingHttpResponse
+    pieces = list(cast(StreamingHttpResponse, response))
+    cast(StreamingHttpResponse, response).streaming_content = iter(pieces)
     return b"".join(pieces)

@@ -30,9 +30,10 @@ class IdPages(BasePagination):
     the id.
     """
 
-    def paginate_queryset(
+    # A whole list is never held as one, so an iterator may come back.
+    def paginate_queryset(  # type: ignore[override]
         self, queryset: QuerySet[Any], request: Request, view: Any = None
-    ) -> Iterable[Any]:  # type: ignore[override] - a whole list is never held as one
+    ) -> Iterable[Any]:
         """The rows of the page asked for. Raises E_INVALID_INPUT."""
         limit, before, after = _asked(request)
         order: Sequence[str] = view.page_order

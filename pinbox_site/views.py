@@ -1,7 +1,8 @@
-"""The one view that speaks of several rooms."""
+"""The views that speak of several rooms."""
 
 from typing import Any
 
+from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework import serializers
@@ -23,6 +24,13 @@ class SummaryShape(serializers.Serializer[Any]):
     lastEventSeq = serializers.IntegerField()
     sessions = serializers.IntegerField()
     connectedToolbars = serializers.IntegerField()
+
+
+class Schema(SpectacularAPIView):
+    """The OpenAPI document, bare: its readers do not know the envelope."""
+
+    required_scope = "page"
+    renderer_classes = [OpenApiJsonRenderer]
 
 
 class Summary(APIView):

@@ -60,7 +60,7 @@ class ListView(APIView):
         return verbatim_list(text for _, text in found)
 
 
-class EventList(ListView):
+class EventPages(ListView):
     page_order = ("seq",)
 
     @staticmethod
@@ -87,12 +87,14 @@ class EventList(ListView):
             return verbatim_list(list(selectors.event_texts(found)), headers=pages.headers())
         return verbatim_list(selectors.event_texts(found))
 
-    @extend_schema(responses=shapes.EventShape(many=True))
+
+class EventList(EventPages):
+    @extend_schema(operation_id="events_list", responses=shapes.EventShape(many=True))
     def get(self, request: Request) -> HttpResponseBase:
         return self.answer_events(request, Event.objects.all())
 
 
-class PinEvents(EventList):
+class PinEvents(EventPages):
     @extend_schema(operation_id="pins_events", responses=shapes.EventShape(many=True))
     def get(self, request: Request, pin_id: str) -> HttpResponseBase:
         selectors.require_pin(pin_id)

@@ -5,7 +5,7 @@ The key order of a pin is part of the wire (byte-identical `--json`).
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 PIN_KEYS = (
     "text",
@@ -86,7 +86,7 @@ def in_wire_order(pin: Mapping[str, Any]) -> PinPayload:
     """The same pin with its keys in the order of the wire; a key it has no name for comes last."""
     ordered = {key: pin[key] for key in PIN_KEYS if key in pin}
     ordered.update((key, value) for key, value in pin.items() if key not in ordered)
-    return ordered  # type: ignore[return-value] - built from a payload, key by key
+    return cast(PinPayload, ordered)
 
 
 def halves(pin: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -95,14 +95,14 @@ def _inserted(row: models.Model) -> bool:
     """Insert unless a row of that key is there; tells which. One statement on both databases."""
     table = row._meta
     fields = table.concrete_fields
-    columns = ", ".join(connection.ops.quote_name(field.column) for field in fields)
+    columns = ", ".join(f'"{field.column}"' for field in fields)
     sql = (
-        f"INSERT INTO {connection.ops.quote_name(table.db_table)} ({columns})"  # noqa: S608 - names of our own model
+        f'INSERT INTO "{table.db_table}" ({columns})'  # noqa: S608 - names of our own model
         f" VALUES ({', '.join(['%s'] * len(fields))}) ON CONFLICT DO NOTHING"
     )
     with connection.cursor() as cursor:
         cursor.execute(sql, [getattr(row, field.attname) for field in fields])
-        return cursor.rowcount > 0
+        return bool(cursor.rowcount)
 
 
 def _count(status: str, change: int) -> None:

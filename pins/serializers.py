@@ -62,6 +62,13 @@ def texts(**kwargs: Any) -> serializers.ListField:
     return serializers.ListField(child=Text(), max_length=MAX_ARRAY_ITEMS, **kwargs)
 
 
+def items(serializer: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
+    """An optional array of objects."""
+    # The stubs know the arguments of one serializer only, not those of a list of them.
+    more: dict[str, Any] = {"max_length": MAX_ARRAY_ITEMS}
+    return serializer(many=True, required=False, **more)
+
+
 class TextMap(serializers.DictField):
     child = Text()
 
@@ -114,17 +121,18 @@ class TargetBaseInput(serializers.Serializer[Any]):
     spot = SpotInput(required=False)
     fixed = Flag(required=False)
     anchor = Text(required=False)
-    context = ContextInput(required=False)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        # `source` is an attribute of every serializer field.
-        fields = super().get_fields()
-        context = fields.pop("context")
-        return {**fields, "source": SourceInput(required=False), "context": context}
+        # `source` and `context` are attributes of every serializer field.
+        return {
+            **super().get_fields(),
+            "source": SourceInput(required=False),
+            "context": ContextInput(required=False),
+        }
 
 
 class TargetInput(TargetBaseInput):
-    targets = TargetBaseInput(many=True, required=False, max_length=MAX_ARRAY_ITEMS)
+    targets = items(TargetBaseInput)
 
 
 class ViewportInput(serializers.Serializer[Any]):
@@ -172,7 +180,7 @@ class PinInput(serializers.Serializer[Any]):
     env = EnvInput(required=False)
     author = AuthorInput()
     agentSession = SessionRefInput(required=False)
-    attachments = AttachmentInput(many=True, required=False, max_length=MAX_ARRAY_ITEMS)
+    attachments = items(AttachmentInput)
 
 
 class EditInput(serializers.Serializer[Any]):
@@ -185,7 +193,7 @@ class MessageInput(serializers.Serializer[Any]):
     origin = Text(required=False)
     text = Text(allow_blank=False)
     edit = EditInput(required=False)
-    attachments = AttachmentInput(many=True, required=False, max_length=MAX_ARRAY_ITEMS)
+    attachments = items(AttachmentInput)
 
 
 class ResolveInput(serializers.Serializer[Any]):

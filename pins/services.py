@@ -55,7 +55,7 @@ def resolve_pin(*, pin_id: str, data: Mapping[str, Any], caller: Caller) -> PinP
     _refuse_pose(data["by"], caller)
     with writer():
         pin = selectors.pin_document(pin_id)
-        if pin["status"] == Pin.Status.RESOLVED:
+        if pin["status"] == "resolved":
             raise PinboxError(
                 "E_CONFLICT",
                 f"{pin_id} is already resolved",
@@ -76,7 +76,7 @@ def verify_pin(*, pin_id: str, outcome: str) -> PinPayload:
     """
     with writer():
         pin = selectors.pin_document(pin_id)
-        if pin["status"] != Pin.Status.RESOLVED:
+        if pin["status"] != "resolved":
             raise PinboxError(
                 "E_CONFLICT",
                 f"{pin_id} is not resolved, so there is nothing to verify",

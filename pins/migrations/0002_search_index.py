@@ -1,5 +1,7 @@
 """The index behind search: FTS5 trigrams kept by triggers on SQLite, pg_trgm on PostgreSQL."""
 
+from typing import Any
+
 from django.db import migrations
 
 SQLITE = (
@@ -28,12 +30,12 @@ POSTGRESQL = (
 POSTGRESQL_BACK = ("DROP INDEX pins_search_index",)
 
 
-def forwards(apps, editor):
+def forwards(apps: Any, editor: Any) -> None:
     for statement in SQLITE if editor.connection.vendor == "sqlite" else POSTGRESQL:
         editor.execute(statement)
 
 
-def backwards(apps, editor):
+def backwards(apps: Any, editor: Any) -> None:
     for statement in SQLITE_BACK if editor.connection.vendor == "sqlite" else POSTGRESQL_BACK:
         editor.execute(statement)
 
