@@ -14,10 +14,6 @@ from pins import event_log, selectors
 from sessions_app.models import AgentSession
 
 
-class Schema(SpectacularAPIView):
-    required_scope = "page"
-
-
 class SummaryShape(serializers.Serializer[Any]):
     open = serializers.IntegerField()
     resolved = serializers.IntegerField()
