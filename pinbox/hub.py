@@ -185,6 +185,7 @@ def _bind(port: int, *, must_be_it: bool) -> socket.socket:
         try:
             listener.bind(("127.0.0.1", wanted))
             listener.listen(_BACKLOG)
+            listener.setblocking(False)  # the reactor takes it as it is
         except OSError as error:
             listener.close()
             if must_be_it or error.errno not in (errno.EADDRINUSE, errno.EACCES) or wanted == 0:
@@ -249,7 +250,6 @@ class Lobby:
         poll = select.poll()
         poll.register(self._wake, select.POLLIN)
         poll.register(self._listener, select.POLLIN)
-        self._listener.setblocking(False)
         while True:
             for descriptor, _ in poll.poll():
                 if descriptor == self._wake:

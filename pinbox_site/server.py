@@ -107,10 +107,11 @@ class HubServer(Server):  # type: ignore[misc]
         self._drain(reactor.seconds() + DRAIN_S)
 
     def _drain(self, until: float) -> None:
+        # One whose body is not yet whole has no application, and counts as well.
         under_way = any(
-            not details["application_instance"].done()
+            "disconnected" not in details
+            or ("application_instance" in details and not details["application_instance"].done())
             for details in self.connections.values()
-            if "application_instance" in details
         )
         if under_way and reactor.seconds() < until:
             reactor.callLater(_POLL_S, self._drain, until)
