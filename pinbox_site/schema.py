@@ -1,5 +1,4 @@
-"""A database ready to use: its tables made, or brought up to date. `serve` calls it before it
-answers.
+"""A database ready to use: its tables made, or brought up to date, before the hub answers.
 
 Running every migration on an empty file takes longer than importing the whole hub, so a fresh
 SQLite database is made from `schema.sql`, which `manage.py dumpschema` writes from the migrations
@@ -17,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from django.apps import apps
 from django.core.management import call_command
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 
 SCHEMA_FILE = Path(__file__).with_name("schema.sql")
 _HEADER = "-- migrations: "
@@ -25,9 +24,7 @@ _SCRATCH = "scratch"
 
 
 def prepare_database() -> None:
-    """Make or migrate the tables. Safe when several processes call it at once: SQLite's lock orders
-    them.
-    """
+    """Make or migrate the tables. May be called again, and by several processes at once."""
     if connection.vendor != "sqlite":
         call_command("migrate", interactive=False, verbosity=0)
         return
@@ -36,25 +33,26 @@ def prepare_database() -> None:
     if _user_version() == wanted:
         return
     if not connection.introspection.table_names() and (script := fresh_script(wanted)):
-        with connection.cursor() as cursor:
-            cursor.executescript(script)
-    else:
-        call_command("migrate", interactive=False, verbosity=0)
-        _set_user_version(wanted)
+        try:
+            with connection.cursor() as cursor:
+                cursor.executescript(script)
+            return
+        except OperationalError:
+            # Another process made the tables meanwhile; what is missing is migrated below.
+            connection.close()
+    call_command("migrate", interactive=False, verbosity=0)
+    _set_user_version(wanted)
 
 
 def migrations_id() -> int:
-    """A number that stands for the set of migrations this code has, of all apps. Imports none of
-    them.
-    """
+    """A number for the set of migrations this code has, of all apps. Imports none of them."""
     names = []
     for app in apps.get_app_configs():
         folder = Path(app.path) / "migrations"
         if folder.is_dir():
             names += [f"{app.label}.{name}" for name in os.listdir(folder) if name[:4].isdigit()]
-    return (
-        zlib.crc32("\n".join(sorted({name.removesuffix(".pyc") for name in names})).encode()) >> 1
-    )
+    # user_version is a signed integer of 32 bits, and 0 in a new file.
+    return zlib.crc32("\n".join(sorted(names)).encode()) >> 1 or 1
 
 
 def fresh_script(wanted: int) -> str | None:
