@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 
 def register(args: Args) -> Answer:
     if args.has("hook"):
-        agent, payload = _hook_call(args)
-        body = {"agent": agent, "key": _session_id(payload)}
-        if isinstance(payload.get("cwd"), str):
-            body["cwd"] = payload["cwd"]
-        _post_session(hubs.open_hub(), body)
-        return _nothing()
+        return _register_from_hook(args)
     body = dict(zip(("agent", "key"), _named_session(args), strict=True))
     cwd = args.get("cwd")
     body["cwd"] = os.path.abspath(cwd) if cwd is not None else os.getcwd()
@@ -109,7 +104,7 @@ def _named_session(args: Args) -> tuple[str, str]:
 
 def inject(args: Args) -> Answer:
     if args.has("hook"):
-        return _hook_answer(args, event="UserPromptSubmit")
+        return _hook_answer(args)
     agent, key = _named_session(args)
     hub = hubs.open_hub()
     session = _post_session(hub, {"agent": agent, "key": key})
@@ -123,7 +118,7 @@ def inject(args: Args) -> Answer:
 
 def pending(args: Args) -> Answer:
     if args.has("hook"):
-        return _hook_answer(args, event="Stop")
+        return _hook_answer(args)
     agent, key = _named_session(args)
     hub = hubs.open_hub()
     session = _find(hub, agent, key)
@@ -137,17 +132,34 @@ def pending(args: Args) -> Answer:
 # --- hooks of an agent ---------------------------------------------------------------------------
 
 
-def _hook_answer(args: Args, *, event: str) -> Answer:
-    """What the hub says to an agent's hook, in that agent's own dialect, as for `pinbox hook`.
+def _hook_answer(args: Args) -> Answer:
+    """What the hub says to an agent's hook, in that agent's own dialect: `pinbox hook`."""
+    from pinbox import hotpath
 
-    A payload that does not name its event is taken for `event`.
-    """
+    hotpath.main(_agent(args))
+    return _nothing()
+
+
+def _register_from_hook(args: Args) -> Answer:
+    """Register and print nothing. Where no project is in reach nothing is created either."""
+    from pinbox import client, hotpath
+
     agent, payload = _hook_call(args)
-    _session_id(payload)
-    if not isinstance(payload.get("hook_event_name"), str):
-        payload["hook_event_name"] = event
-    said = hubs.open_hub().hook(agent, payload)
-    return Answer(None, lambda: (said, ""), bare=True)
+    body = {"agent": agent, "key": _session_id(payload)}
+    if isinstance(payload.get("cwd"), str):
+        body["cwd"] = payload["cwd"]
+    project = hotpath.find()
+    if project is not None:
+        hub = client.connect(os.fsdecode(project), timeout_s=hotpath.DEADLINE_S)
+        _post_session(hub, body)
+    return _nothing()
+
+
+def _agent(args: Args) -> str:
+    agent = args.get("agent") or hubs.agent_of_shell()
+    if agent is None:
+        raise _refused("no agent: give --agent")
+    return agent
 
 
 def _hook_call(args: Args) -> tuple[str, dict[str, Any]]:
@@ -155,9 +167,7 @@ def _hook_call(args: Args) -> tuple[str, dict[str, Any]]:
     import json
     import sys
 
-    agent = args.get("agent") or hubs.agent_of_shell()
-    if agent is None:
-        raise _refused("no agent: give --agent")
+    agent = _agent(args)
     try:
         payload = json.loads(sys.stdin.buffer.read().decode("utf-8", "replace"))
     except ValueError:
