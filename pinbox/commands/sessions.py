@@ -236,7 +236,7 @@ VERBS = (
         "Resolve the pins that a commit's message says it fixes.",
         trailer,
         options=(
-            Option("--commit", "REV", "the commit, else HEAD"),
+            Option("--commit", "REV", "the commit, else HEAD", default="HEAD"),
             Option("--hook", "", "as git's hook: never fail, and speak only of what was done"),
         ),
         about="git's post-commit hook runs this.",

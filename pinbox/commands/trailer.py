@@ -43,7 +43,7 @@ def trailer(args: Args) -> Answer:
     """
     from pinbox.client import connect
 
-    revision = args.get("commit") or "HEAD"
+    revision = args["commit"]
     if args.has("hook"):
         return _in_hook(revision)
     commit = _commit(revision)
@@ -89,7 +89,7 @@ def _reopened_since(hub: Hub, pin_id: str, commit: Commit) -> bool:
 
     pin = hub.request("GET", hubs.pin_path(pin_id))
     verification = pin.get("verification") or {}
-    if verification.get("state") != "reopened":
+    if verification.get("outcome") != "reopened":
         return False
     return datetime.fromisoformat(verification["at"]).timestamp() > commit.authored_at
 
