@@ -139,7 +139,7 @@ def _speaker(message: dict[str, Any]) -> str:
 
 
 def _deliveries(deliveries: Sequence[dict[str, Any]], now: float) -> str:
-    rows = [["delivery", *delivery_cells(row, now=now)] for row in deliveries]
+    rows = [["delivery", *delivery_cells(row, now=now)] for row in reversed(deliveries)]
     return render.columns(rows)
 
 
@@ -152,7 +152,7 @@ def delivery_cells(row: dict[str, Any], *, now: float) -> list[str]:
     return [
         f"#{row['eventSeq']}",
         state(row),
-        row.get("handedOverBy") or row.get("sessionId") or "unassigned",
+        row.get("sessionId") or (render.NONE if row["status"] == "skipped" else "unassigned"),
         render.age(row.get("acknowledgedAt") or row.get("handedOverAt") or row["updatedAt"], now),
         " ".join(part for part in said if part),
     ]

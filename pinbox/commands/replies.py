@@ -48,7 +48,7 @@ def verify(args: Args) -> Answer:
     pin_id = args["id"]
     body = {"outcome": "accepted"}
     pin = hubs.ask_about_pin(hubs.open_hub(), "POST", pin_id, "verify", body=body)
-    return Answer(pin, lambda: (f"{pin_id} accepted", "the fix is accepted"))
+    return Answer(pin, lambda: (f"{pin_id} accepted", ""))
 
 
 def reopen(args: Args) -> Answer:

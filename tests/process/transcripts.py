@@ -21,7 +21,7 @@ _VARYING = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "<time>"),
     (re.compile(r"\b[0-9a-f]{40}\b|(?<= )[0-9a-f]{7}\b|(?<=\()[0-9a-f]{7}\b"), "<commit>"),
     (re.compile(r"(?<=127\.0\.0\.1:)\d+"), "<port>"),
-    (re.compile(r"(?<=process )\d+|(?<=pid )\d+"), "<pid>"),
+    (re.compile(r"(?<=process )\s*\d+|(?<=pid )\s*\d+"), "<pid>"),
     (re.compile(r"\(?\b\d+[smhd] ago\b|just now"), "<age>"),
 )
 _ID = re.compile(r"\b(?:pin|msg|ses)_[a-z0-9]{10}\b")
