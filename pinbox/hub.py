@@ -28,6 +28,7 @@ from typing import Any, Final, NoReturn
 
 from pinbox import __version__, daemon, wire
 from pinbox.contract import SCHEMA_VERSION, WS_PROTOCOL, PinboxError, now_iso
+from pinbox.install import refresh_launchers
 from pinbox.project import (
     HUB_LOCK,
     KEPT_FILE,
@@ -367,6 +368,7 @@ def run(project: Path, *, port: int = 0, detached: bool = False) -> int:
         lobby = Lobby(held) if detached else None
         held.publish()
         load_stack(project)
+        refresh_launchers(project)
         from pinbox_site import server
 
         return server.serve(held, lobby)

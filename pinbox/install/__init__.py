@@ -1,158 +1,28 @@
 """`init`: plan → ask → apply → undo. Keeps what it did not write, and can be taken back.
 
-Which files, in what shape: `planning`; how they are written: `files`; how they come out again:
-`undoing`. See docs/quickstart.md and docs/security.md.
+`planning` finds out what would be done, `files` writes and remembers it, `undoing` takes it out,
+`command` is the verb; `settings` and `git_hook` know the two files that belong to others, and
+`launchers` is what these call. See docs/commands/init.md and docs/security.md.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-from pinbox import project
-from pinbox.install import files, planning, undoing
-from pinbox.install.launchers import refresh_launchers
-from pinbox.install.planning import Options, Plan, plan
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
 
     from pinbox.commands.verb import Answer, Args
 
-__all__ = ["Options", "Plan", "apply", "main", "plan", "refresh_launchers", "run", "undo"]
-
-#: Set in the shell of an agent or of CI: nobody there can be asked, so init only plans.
-_UNATTENDED: Final = (
-    "AI_AGENT",
-    "CI",
-    "CLAUDECODE",
-    "CODEX_SANDBOX",
-    "CODEX_THREAD_ID",
-    "HERMES_SESSION",
-    "HERMES_SESSION_ID",
-    "OPENCLAW_SESSION_KEY",
-    "OPENCLAW_SHELL",
-)
-
-
-def run(options: Options, *, ask: Callable[[Plan], bool] | None = None) -> dict[str, Any]:
-    """Plan for the project that the current directory is in; do it if it may be done.
-
-    It may with `yes`, or when `ask`, which is shown the plan, says so. `data["applied"]` tells.
-    """
-    root = project.find()
-    if options.undo:
-        return undo(root, options)
-    found = plan(root, options)
-    may = options.yes or (not found.is_empty and options.ask and ask is not None and ask(found))
-    if options.dry_run or not may:
-        return _result(found, applied=False)
-    return apply(found)
-
-
-def apply(found: Plan) -> dict[str, Any]:
-    """Do what was planned, or nothing of it. Raises PinboxError.
-
-    The record is written first: whenever this is interrupted, undo knows what there was.
-    """
-    if not found.is_empty:
-        _apply(found)
-    return _result(found, applied=True)
-
-
-def _apply(found: Plan) -> None:
-    root = found.root
-    record = files.read_record(root)
-    old_record = record.encode(root) if record.files else None
-    for change in found.changes:
-        if change.kind != "launcher":
-            record.add(change, cleaned=undoing.cleaned(root, change))
-    files.check(found.changes)
-    project.pinbox_dir(root)
-    place = root / project.FOLDER / files.RECORD
-    project.private_write(place, record.encode(root))
-    try:
-        record.folders += [str(folder) for folder in files.apply_all(found.changes)]
-    except BaseException:
-        if old_record is not None:
-            project.private_write(place, old_record)
-        else:
-            place.unlink(missing_ok=True)
-        if found.data["pinboxDir"] == "created":
-            (root / project.FOLDER / ".gitignore").unlink(missing_ok=True)
-            files.remove_empty([root / project.FOLDER])
-        raise
-    project.private_write(place, record.encode(root))
-
-
-def undo(root: Path, options: Options) -> dict[str, Any]:
-    """Take out what init put in. With `dry_run` only say what that would be."""
-    found = undoing.plan(root, options)
-    if not options.dry_run:
-        undoing.apply(found)
-    return undoing.result(found, applied=not options.dry_run)
-
-
-def _result(found: Plan, *, applied: bool) -> dict[str, Any]:
-    steps = [{"name": s.name, "ok": s.ok, "detail": s.detail} for s in found.steps]
-    return {**found.data, "applied": applied, "steps": steps}
-
-
-# --- the command ----------------------------------------------------------------------------------
-
 
 def main(args: Args) -> Answer:
-    """`pinbox init`. Exit code 1 when a step could not be done, though the others were."""
-    from pinbox.commands.verb import Answer
+    """`pinbox init`."""
+    from pinbox.install import command
 
-    options = Options(
-        agents=planning.agents_asked_for(args.get("agent")),
-        user_scope=args.has("global"),
-        dry_run=args.has("dry-run"),
-        yes=args.has("yes"),
-        ask=not args.has("no-input") and not args.json and _is_attended(),
-        undo=args.has("undo"),
-    )
-    asked: list[str] = []
-
-    def ask(found: Plan) -> bool:
-        text = planning.report(found.steps)
-        asked.append(text)
-        return _confirmed(text)
-
-    data = run(options, ask=ask)
-    text = "\n".join(
-        f"{'ok' if step['ok'] else 'no'}  {step['name']:<8}  {step['detail']}"
-        for step in data["steps"]
-    )
-    facts = "" if text in asked and not data.get("applied") else text
-    failed = any(not step["ok"] for step in data["steps"])
-    return Answer(data, lambda: (facts, _talk(options, data)), exit_code=1 if failed else 0)
+    return command.main(args)
 
 
-def _is_attended() -> bool:
-    return os.isatty(0) and os.isatty(1) and not any(os.environ.get(n) for n in _UNATTENDED)
+def refresh_launchers(project: Path | str) -> None:
+    """For a starting hub: see `launchers.refresh`. Never raises."""
+    from pinbox.install import launchers
 
-
-def _confirmed(text: str) -> bool:
-    from pinbox import render
-
-    os.write(2, render.for_people(f"{text}\n\nWrite this?"))
-    os.write(2, b"[Y/n] ")
-    answer = sys.stdin.readline()
-    return answer.strip().lower() in ("y", "yes") or answer == "\n"
-
-
-def _talk(options: Options, data: dict[str, Any]) -> str:
-    if options.undo:
-        return "" if data["undone"] else "nothing was changed; without --dry-run this is done"
-    if not data["applied"]:
-        return "nothing was written; pinbox init --yes writes this"
-    if "installed" in (data["claudeSettings"], data["gitHook"]) or data["pinboxDir"] == "created":
-        return (
-            "Claude Code runs the hooks when it is started in this folder, and asks once whether "
-            "you trust it.\npinbox init --undo takes everything out again."
-        )
-    return ""
+    launchers.refresh(project)

@@ -142,6 +142,8 @@ def _make_parents(change: Change) -> list[Path]:
     missing = [folder for folder in reversed(change.path.parents) if not folder.exists()]
     for folder in missing:
         folder.mkdir(0o700 if change.private else 0o777)
+        if change.private:
+            folder.chmod(0o700)  # a umask may have taken our own rights
     return missing
 
 

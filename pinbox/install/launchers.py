@@ -81,7 +81,7 @@ def _python() -> str:
     return running
 
 
-def refresh_launchers(project_dir: Path | str) -> None:
+def refresh(project_dir: Path | str) -> None:
     """Write the launchers anew where `init` has put them, for the program that is running now.
 
     Called by a starting hub. Never raises: a launcher that cannot be written is left as it is.

@@ -218,7 +218,7 @@ def _plugin_events(folder: Path) -> frozenset[str]:
     for place in dict.fromkeys((folder, user_folder())):
         plugin = place / "skills" / "pinbox"
         if (plugin / ".claude-plugin" / "plugin.json").is_file():
-            found |= settings.events_of(_read(plugin / "hooks" / "hooks.json"))
+            found |= settings.events_of_plugin(_read(plugin / "hooks" / "hooks.json"))
         for name in ("settings.json", "settings.local.json"):
             if "pinbox" in settings.plugins_of(_read(place / name)):
                 found |= frozenset(settings.EVENTS)

@@ -112,6 +112,16 @@ def events_of(content: bytes, *, current: bool = False) -> frozenset[str]:
         return frozenset()
 
 
+def events_of_plugin(content: bytes) -> frozenset[str]:
+    """Events for which a plugin's hooks.json runs anything."""
+    try:
+        root = _parse(_text(content))
+        found = {event: _groups(root, event) for event in EVENTS}
+    except Refused:
+        return frozenset()
+    return frozenset(event for event, groups in found.items() if groups and groups.items)
+
+
 def check(content: bytes) -> None:
     """Raises Refused if this file could not be edited."""
     for event in EVENTS:

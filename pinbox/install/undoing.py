@@ -111,7 +111,7 @@ def _without_ours(root: Path, now: bytes, kind: str, entry: Entry | None) -> byt
         if not settings.events_of(now):
             settings.check(now)
             return now
-        return settings.without_ours(now, before=now if entry is None else before)
+        return settings.without_ours(now, before=before)
     if kind == "git":
         try:
             inside = git_hook.place(root).inside
