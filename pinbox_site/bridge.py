@@ -35,6 +35,11 @@ class Bridge:
         self._writes = ThreadPoolExecutor(1, thread_name_prefix="writes")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            # Nothing of the hub speaks on a socket yet: refused before the handshake.
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+            return
         if scope["type"] != "http" or not door.is_api(scope["path"]):
             await self._django(scope, receive, send)
             return
@@ -44,6 +49,8 @@ class Bridge:
         lane = self._reads if scope["method"] in _READS else self._writes
         loop = asyncio.get_running_loop()
         response = await loop.run_in_executor(lane, _answer, scope, body)
+        if not response.streaming:
+            response["Content-Length"] = str(len(response.content))
         await send(
             {
                 "type": "http.response.start",

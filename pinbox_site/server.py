@@ -103,7 +103,7 @@ class HubServer(Server):  # type: ignore[misc]
         self._port.stopListening()
         for protocol in list(self.connections):
             if isinstance(protocol, WebSocketProtocol):
-                protocol.serverClose(code=_SERVICE_RESTART)
+                _send_away(protocol)
         self._drain(reactor.seconds() + DRAIN_S)
 
     def _drain(self, until: float) -> None:
@@ -134,6 +134,14 @@ class HubServer(Server):  # type: ignore[misc]
             return None
         ended = defer.Deferred.fromFuture(asyncio.gather(*unfinished, return_exceptions=True))
         return ended.addErrback(lambda _: None)
+
+
+def _send_away(protocol: Any) -> None:
+    """Close a socket so that its page comes back. Autobahn's `sendClose` would refuse the code."""
+    if protocol.state == WebSocketProtocol.STATE_OPEN:
+        protocol.sendCloseFrame(code=_SERVICE_RESTART)
+    else:
+        protocol.dropConnection(abort=True)
 
 
 class Counted:
