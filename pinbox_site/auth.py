@@ -326,24 +326,22 @@ def health() -> HttpResponse:
 
 
 def bearer(header: str | None) -> str | None:
-    """The credential in an Authorization header; None when there is none, or of another kind."""
+    """The credential in an Authorization header; None when there is none, or of another kind.
+
+    A header that was sent twice arrives joined by a comma and fits no token: a proxy and the hub
+    might otherwise read different ones.
+    """
     scheme, _, credential = (header or "").partition(" ")
     if scheme.lower() != "bearer":
         return None
     return credential.strip() or None
 
 
-def authenticate(headers: Mapping[str, str]) -> Caller:
-    """The caller of a request, from its headers (case-insensitive, as Django has them).
-
-    Raises PinboxError. May wait for the issuer's keys when `verifier().may_block`. A header sent
-    twice arrives joined by a comma and is refused: a proxy and the hub might read different ones.
-    """
-    return check(bearer(headers.get("authorization")))
-
-
 def check(credential: str | None) -> Caller:
-    """The caller behind a credential that came in any way (header, socket's subprotocol)."""
+    """The caller behind a credential that came in any way (header, socket's subprotocol).
+
+    Raises PinboxError. May wait for the issuer's keys when `verifier().may_block`.
+    """
     if credential is not None and len(credential) > MAX_CREDENTIAL:
         credential = ""
     return verifier().verify(credential)

@@ -114,6 +114,9 @@ class Gate:
         self._origins = frozenset(origin.encode() for origin in self.settings.origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope.get("root_path"):
+            # Daphne takes it from a header of the request; a caller must not move the hub's routes.
+            scope = {**scope, "root_path": ""}
         match scope["type"]:
             case "http":
                 await self._http(scope, receive, send)

@@ -348,7 +348,7 @@ def test_no_exception_tells_its_own_text(error, status, code, caplog):
     assert "secret-pin-text" not in json.dumps(document)
     assert "secret-pin-text" not in caplog.text
 
-    outside = response_to(error)
+    outside = response_to(error, APIRequestFactory().get("/x"))
     assert outside.status_code == status
     assert failure(json.loads(outside.content))["code"] == code
 
@@ -372,7 +372,7 @@ def test_a_wrong_method_is_unknown_and_not_forbidden():
 
 
 def test_a_refused_credential_is_challenged():
-    response = response_to(PinboxError("E_AUTH", "no"))
+    response = response_to(PinboxError("E_AUTH", "no"), APIRequestFactory().get("/x"))
     assert (response.status_code, response["WWW-Authenticate"]) == (401, "Bearer")
 
 

@@ -458,6 +458,22 @@ def test_a_refused_body_is_readable_by_the_page(gate):
     assert answer.header("access-control-allow-origin") == PAGE
 
 
+def test_a_caller_cannot_move_the_routes(inner):
+    seen = []
+
+    async def watching(scope, receive, send):
+        seen.append(scope["root_path"])
+        await inner(scope, receive, send)
+
+    inner_gate = Gate(watching, GateSettings())
+
+    async def outside(scope, receive, send):
+        await inner_gate({**scope, "root_path": "/admin"}, receive, send)
+
+    request(outside)
+    assert seen == [""]
+
+
 # --- answers --------------------------------------------------------------------------------------
 
 
