@@ -184,7 +184,7 @@ def compare_versions(one: str, other: str) -> int:
 
 def _version_key(version: str) -> tuple[list[int], int, int] | None:
     release, rest = "", version.partition("+")[0].strip()
-    while rest and (rest[0].isdigit() or rest[0] == "."):
+    while rest and rest[0] in "0123456789.":
         release, rest = release + rest[0], rest[1:]
     numbers = [int(part) for part in release.split(".") if part]
     if not numbers:
@@ -192,7 +192,7 @@ def _version_key(version: str) -> tuple[list[int], int, int] | None:
     while numbers and numbers[-1] == 0:
         numbers.pop()
     word = rest.lstrip("-_.").rstrip("0123456789.")
-    digits = "".join(filter(str.isdigit, rest))
+    digits = "".join(char for char in rest if char in "0123456789")
     ranks = {"dev": 0, "a": 1, "alpha": 1, "b": 2, "beta": 2, "rc": 3, "": 4, "post": 5}
     if word not in ranks:
         return None

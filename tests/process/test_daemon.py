@@ -354,7 +354,7 @@ def test_a_recorded_pid_1_is_never_signalled(place, monkeypatch):
         page_token="",
         instance="",
         started_at="",
-        state_dir=place.state_dir,
+        folder=str(place.state_dir),
         mark=projects.process_mark(1) or "",
     )
     with monkeypatch.context() as patched, daemons._Target(state) as target:
