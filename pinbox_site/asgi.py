@@ -1,6 +1,7 @@
 """The hub as one ASGI application: gate, then the API's bridge, then Django for the admin."""
 
 import os
+from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pinbox_site.settings")
 
@@ -10,8 +11,22 @@ django.setup(set_prefix=False)
 
 from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler  # noqa: E402
 from django.core.handlers.asgi import ASGIHandler  # noqa: E402
+from django.http import HttpRequest  # noqa: E402
 
 from .bridge import Bridge  # noqa: E402
 from .gate import Gate  # noqa: E402
 
-application = Gate(Bridge(ASGIStaticFilesHandler(ASGIHandler())))
+#: Seconds a browser keeps a file of the admin. Its address has our version and Django's.
+_KEEP_S = 86_400
+
+
+class StaticFiles(ASGIStaticFilesHandler):
+    """Serves the admin's files out of the packages themselves: nobody runs `collectstatic`."""
+
+    def serve(self, request: HttpRequest) -> Any:
+        response = super().serve(request)
+        response["Cache-Control"] = f"private, max-age={_KEEP_S}"
+        return response
+
+
+application = Gate(Bridge(StaticFiles(ASGIHandler())))

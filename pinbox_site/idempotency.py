@@ -28,6 +28,8 @@ def once(
 ) -> HttpResponseBase:
     """`view()`, unless its request carries a key that was answered before. Raises E_INVALID_INPUT,
     E_CONFLICT.
+
+    An answer that its view marked `is_secret` is not kept: such a write may be done twice.
     """
     key = request.headers.get(IDEMPOTENCY_HEADER)
     if key is None:
@@ -48,7 +50,7 @@ def once(
                 )
             return HttpResponse(known.body, status=known.status, content_type="application/json")
         response = view()
-        if 200 <= response.status_code < 300:
+        if 200 <= response.status_code < 300 and not getattr(response, "is_secret", False):
             _keep(key, fingerprint, response)
         return response
 

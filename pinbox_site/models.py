@@ -1,4 +1,4 @@
-"""Answers kept for a while, so that a write sent twice is done once."""
+"""Answers kept for a while, so that a write sent twice is done once; login links that wait."""
 
 from django.db import models
 
@@ -16,3 +16,13 @@ class IdempotentAnswer(models.Model):
 
     def __str__(self) -> str:
         return f"{self.status}"
+
+
+class AdminLink(models.Model):
+    """A login link that was given out and not used yet, known by the SHA-256 of its token."""
+
+    digest = models.CharField(primary_key=True, max_length=64)
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"until {self.expires_at}"

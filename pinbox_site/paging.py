@@ -43,8 +43,8 @@ class IdPages(BasePagination):
         cursor = before or after
         if cursor:
             columns = [column.lstrip("-") for column in order]
-            find = getattr(view, "page_cursor", None) or _item_of(queryset, columns)
-            rows = rows.filter(_beyond(columns, find(cursor), "lt" if before else "gt"))
+            find = getattr(view, "page_cursor", None) or item_of(queryset, columns)
+            rows = rows.filter(beyond(columns, find(cursor), "lt" if before else "gt"))
         if limit is None:
             return rows.iterator(CHUNK)
         # The page nearest to the cursor: reading away from it, which may be against the list's
@@ -113,7 +113,11 @@ def _asked(request: Request) -> tuple[int | None, str | None, str | None]:
     )
 
 
-def _item_of(queryset: QuerySet[Any], columns: Sequence[str]) -> Any:
+def item_of(queryset: QuerySet[Any], columns: Sequence[str]) -> Any:
+    """A function from a cursor (an item's id) to the item's values of `columns`. It raises
+    E_INVALID_INPUT.
+    """
+
     def find(cursor: str) -> tuple[Any, ...]:
         field = queryset.model._meta.pk
         item = None
@@ -130,13 +134,14 @@ def _item_of(queryset: QuerySet[Any], columns: Sequence[str]) -> Any:
     return find
 
 
-def _beyond(columns: Sequence[str], values: Sequence[Any], side: str) -> Q:
+def beyond(columns: Sequence[str], values: Sequence[Any], side: str) -> Q:
     """Rows on one side of `values` when compared column by column."""
     wanted, equal = Q(), Q()
     for column, value in zip(columns, values, strict=True):
         wanted |= equal & Q(**{f"{column}__{side}": value})
         equal &= Q(**{column: value})
-    return wanted
+    # Said apart, so that an index on the first column is entered at the right place.
+    return wanted & Q(**{f"{columns[0]}__{side}e": values[0]}) if len(columns) > 1 else wanted
 
 
 def _id(row: Any) -> str:

@@ -1,4 +1,4 @@
--- migrations: 296065714
+-- migrations: 1229791993
 -- Written by `manage.py dumpschema`. Do not edit.
 BEGIN IMMEDIATE;
 CREATE TABLE "django_migrations" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "app" varchar(255) NOT NULL, "name" varchar(255) NOT NULL, "applied" datetime NOT NULL);
@@ -14,6 +14,7 @@ CREATE TABLE "auth_user" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "pass
 CREATE TABLE "delivery_delivery" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "event_seq" bigint NOT NULL UNIQUE, "pin_id" varchar(14) NOT NULL, "session_id" varchar(14) NULL, "adapter" varchar(16) NOT NULL, "status" varchar(9) NOT NULL, "attempts" integer unsigned NOT NULL CHECK ("attempts" >= 0), "due_at" datetime NULL, "last_error" text NULL, "updated_at" datetime NOT NULL, "handed_over_at" datetime NULL, "handed_over_by" varchar(16) NOT NULL, "acknowledged_at" datetime NULL, "acknowledged_by" varchar(16) NOT NULL);
 CREATE TABLE "delivery_showing" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "session_id" varchar(14) NOT NULL, "pin_id" varchar(14) NOT NULL, "seen_seq" bigint NOT NULL, "holds" smallint unsigned NOT NULL CHECK ("holds" >= 0), CONSTRAINT "showing_session_pin" UNIQUE ("session_id", "pin_id"));
 CREATE TABLE "pinbox_site_idempotentanswer" ("key" varchar(255) NOT NULL PRIMARY KEY, "fingerprint" varchar(64) NOT NULL, "status" smallint unsigned NOT NULL CHECK ("status" >= 0), "body" text NOT NULL, "created_at" datetime NOT NULL);
+CREATE TABLE "pinbox_site_adminlink" ("digest" varchar(64) NOT NULL PRIMARY KEY, "expires_at" datetime NOT NULL);
 CREATE TABLE "pins_pin" ("id" varchar(14) NOT NULL PRIMARY KEY, "n" bigint NOT NULL UNIQUE, "status" varchar(8) NOT NULL, "seq" bigint NOT NULL, "created_at" varchar(24) NOT NULL, "head" text NOT NULL, "bound" text NOT NULL, "tail" text NOT NULL);
 CREATE TABLE "pins_event" ("seq" bigint NOT NULL PRIMARY KEY, "type" varchar(32) NOT NULL, "at" varchar(24) NOT NULL, "subject" varchar(14) NOT NULL, "payload" text NOT NULL);
 CREATE TABLE "pins_searchtext" ("id" bigint NOT NULL PRIMARY KEY, "n" bigint NOT NULL, "body" text NOT NULL);
@@ -70,9 +71,10 @@ INSERT INTO django_migrations (id, app, name, applied) VALUES (17, 'auth', '0011
 INSERT INTO django_migrations (id, app, name, applied) VALUES (18, 'auth', '0012_alter_user_first_name_max_length', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (id, app, name, applied) VALUES (19, 'delivery', '0001_ledger', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (id, app, name, applied) VALUES (20, 'pinbox_site', '0001_idempotent_answers', '2026-01-01 00:00:00');
-INSERT INTO django_migrations (id, app, name, applied) VALUES (21, 'pins', '0001_log_and_projections', '2026-01-01 00:00:00');
-INSERT INTO django_migrations (id, app, name, applied) VALUES (22, 'pins', '0002_search_index', '2026-01-01 00:00:00');
-INSERT INTO django_migrations (id, app, name, applied) VALUES (23, 'sessions', '0001_initial', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (id, app, name, applied) VALUES (21, 'pinbox_site', '0002_admin_links', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (id, app, name, applied) VALUES (22, 'pins', '0001_log_and_projections', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (id, app, name, applied) VALUES (23, 'pins', '0002_search_index', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (id, app, name, applied) VALUES (24, 'sessions', '0001_initial', '2026-01-01 00:00:00');
 INSERT INTO django_content_type (id, app_label, model) VALUES (1, 'admin', 'logentry');
 INSERT INTO django_content_type (id, app_label, model) VALUES (2, 'auth', 'permission');
 INSERT INTO django_content_type (id, app_label, model) VALUES (3, 'auth', 'group');
@@ -89,6 +91,7 @@ INSERT INTO django_content_type (id, app_label, model) VALUES (13, 'agent_sessio
 INSERT INTO django_content_type (id, app_label, model) VALUES (14, 'delivery', 'delivery');
 INSERT INTO django_content_type (id, app_label, model) VALUES (15, 'delivery', 'showing');
 INSERT INTO django_content_type (id, app_label, model) VALUES (16, 'pinbox_site', 'idempotentanswer');
+INSERT INTO django_content_type (id, app_label, model) VALUES (17, 'pinbox_site', 'adminlink');
 INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (1, 1, 'add_logentry', 'Can add log entry');
 INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (2, 1, 'change_logentry', 'Can change log entry');
 INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (3, 1, 'delete_logentry', 'Can delete log entry');
@@ -153,5 +156,9 @@ INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (61, 16
 INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (62, 16, 'change_idempotentanswer', 'Can change idempotent answer');
 INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (63, 16, 'delete_idempotentanswer', 'Can delete idempotent answer');
 INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (64, 16, 'view_idempotentanswer', 'Can view idempotent answer');
-PRAGMA user_version = 296065714;
+INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (65, 17, 'add_adminlink', 'Can add admin link');
+INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (66, 17, 'change_adminlink', 'Can change admin link');
+INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (67, 17, 'delete_adminlink', 'Can delete admin link');
+INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (68, 17, 'view_adminlink', 'Can view admin link');
+PRAGMA user_version = 1229791993;
 COMMIT;

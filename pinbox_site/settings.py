@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from django import __version__ as django_version
+
+from pinbox import __version__ as pinbox_version
 from pinbox import project
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -69,7 +72,7 @@ DATABASES = {"default": database(os.environ.get("DATABASE_URL", ""))}
 DATA_UPLOAD_MAX_MEMORY_SIZE = None  # the gate caps bodies, with an answer in the envelope
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "pinbox_site.apps.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -107,7 +110,8 @@ TEMPLATES = [
         },
     }
 ]
-STATIC_URL = "/static/"
+# The versions are in the address, so that a browser keeps a file for as long as it is the same.
+STATIC_URL = f"/static/{pinbox_version}-{django_version}/"
 
 # Cookies know hosts, not ports: a server on another port of this machine gets them too. So they go
 # to the admin's path only, each hub has its own, and no page of another site can make them be sent.

@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path, re_path
 
+from .admin_link import AdminLinks
 from .views import Schema, Summary
 
 urlpatterns = [
@@ -11,5 +12,6 @@ urlpatterns = [
     path("", include("delivery.urls")),
     re_path(r"^summary$", Summary.as_view()),
     re_path(r"^schema$", Schema.as_view()),
+    re_path(r"^admin-link$", AdminLinks.as_view()),
     path("admin/", admin.site.urls),
 ]

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from concurrent.futures import Executor
+from datetime import UTC, datetime
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -12,7 +13,7 @@ from django.contrib.sessions.models import Session
 from django.core.handlers.asgi import ASGIHandler
 from django.test import Client
 
-from pinbox_site import auth, runtime
+from pinbox_site import admin_link, auth, runtime
 from pinbox_site.bridge import Bridge
 from pinbox_site.gate import Gate, GateSettings
 
@@ -107,6 +108,7 @@ ROUTES = [
     ("POST", "/sessions/ses_aaaaaaaaaa/inject", False),
     ("GET", "/sessions/ses_aaaaaaaaaa/pending", False),
     ("POST", "/hooks/claude", False),
+    ("POST", "/admin-link", False),
 ]
 
 
@@ -347,10 +349,11 @@ def test_a_page_on_another_port_cannot_act_in_the_admin(send, admin, origin):
     assert Session.objects.count() == before
 
 
-def test_the_admins_cookies_stay_with_the_admin(admin):
+def test_the_admins_cookies_stay_with_the_admin():
     client = Client()
-    client.get("/admin/login/")
-    client.post("/admin/login/", {"username": "owner", "password": "password"})
+    token, _ = admin_link.make_link(datetime.now(UTC))
+    client.get("/admin/login-link", {"token": token})
+    client.post("/admin/login-link", {"token": token})
     assert len(client.cookies) == 2
     for name, cookie in client.cookies.items():
         assert name.startswith("pinbox_"), "an application on another port has a sessionid too"

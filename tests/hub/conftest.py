@@ -1,7 +1,6 @@
 """Clients of the hub in the test's own process, through Django's handler and the real routes."""
 
 import json
-from contextlib import contextmanager
 
 import pytest
 from django.test import Client
@@ -45,9 +44,8 @@ class HubClient:
         return self.request("DELETE", path)
 
 
-@contextmanager
-def installed_tokens():
-    """The hub of this process knows the two tokens."""
+@pytest.fixture(autouse=True)
+def _tokens():
     before = runtime.current()
     runtime.install(
         runtime.Runtime(
@@ -59,16 +57,8 @@ def installed_tokens():
         )
     )
     auth.verifier.cache_clear()
-    try:
-        yield
-    finally:
-        runtime.install(before)
-
-
-@pytest.fixture(autouse=True)
-def _tokens():
-    with installed_tokens():
-        yield
+    yield
+    runtime.install(before)
 
 
 @pytest.fixture

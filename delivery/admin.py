@@ -1,0 +1,204 @@
+"""The ledger, to look at, and what it adds to the pages of a pin and of a session.
+
+`pinbox_site.admin` makes the class read-only and pages its list.
+"""
+
+import re
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from pinbox.contract import PIN_ID, SESSION_ID
+from pins.admin import (
+    SECTION_ROWS,
+    ChoiceFilter,
+    PinAdmin,
+    event_link,
+    pin_link,
+    state,
+    visible,
+)
+from pins.models import Binding, Pin
+from sessions_app.admin import AgentSessionAdmin, moment, session_link
+from sessions_app.models import AgentSession
+
+from .models import Delivery
+
+_GLYPHS = {"pending": "…", "delivered": "→", "failed": "✕", "skipped": "–"}
+
+
+def condition_of(delivery: Delivery) -> SafeString:
+    if delivery.acknowledged_at is not None:
+        return state("acknowledged", "✓")
+    return state(delivery.status, _GLYPHS[delivery.status])
+
+
+class DeliveryStatusFilter(ChoiceFilter):
+    title = "status"
+    parameter_name = "status"
+    choices_known = tuple(Delivery.Status.values)
+
+
+class AdapterFilter(ChoiceFilter):
+    title = "adapter"
+    parameter_name = "adapter"
+    choices_known = ("hooks", "openclaw", "resume", "webhook", "none")
+
+
+class AcknowledgedFilter(ChoiceFilter):
+    title = "acknowledged"
+    parameter_name = "acknowledged"
+    choices_known = ("yes", "no")
+
+    def narrow(self, queryset: QuerySet[Any], chosen: str) -> QuerySet[Any]:
+        return queryset.filter(acknowledged_at__isnull=chosen == "no")
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes none at run time
+    ordering = ("-id",)
+    list_display = (
+        "name",
+        "condition",
+        "pin",
+        "event",
+        "session",
+        "adapter",
+        "tries",
+        "reason",
+        "updated",
+    )
+    list_filter = (DeliveryStatusFilter, AcknowledgedFilter, AdapterFilter)
+    search_fields = ("pin_id",)
+    search_help_text = "The id of a pin or of a session, or the seq of an event."
+    fields = (
+        "condition",
+        "pin",
+        "event",
+        "session",
+        "adapter",
+        "tries",
+        "reason",
+        "handed_over",
+        "acknowledged",
+        "due",
+        "updated",
+    )
+
+    def headline(self, delivery: Delivery) -> str:
+        return f"of event {delivery.event_seq}"
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Delivery], search_term: str
+    ) -> tuple[QuerySet[Delivery], bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        if re.fullmatch(PIN_ID, term):
+            return queryset.filter(pin_id=term), False
+        if re.fullmatch(SESSION_ID, term):
+            return queryset.filter(session_id=term), False
+        if term.isdecimal() and len(term) < 19:
+            return queryset.filter(event_seq=int(term)), False
+        return queryset.none(), False
+
+    @admin.display(description="delivery")
+    def name(self, delivery: Delivery) -> str:
+        return str(delivery.pk)
+
+    @admin.display(description="status")
+    def condition(self, delivery: Delivery) -> str:
+        return condition_of(delivery)
+
+    @admin.display(description="pin")
+    def pin(self, delivery: Delivery) -> str:
+        return pin_link(delivery.pin_id)
+
+    @admin.display(description="event")
+    def event(self, delivery: Delivery) -> str:
+        return event_link(delivery.event_seq)
+
+    @admin.display(description="session")
+    def session(self, delivery: Delivery) -> str:
+        return session_link(delivery.session_id) if delivery.session_id else "unassigned"
+
+    @admin.display(description="attempts")
+    def tries(self, delivery: Delivery) -> int:
+        return delivery.attempts
+
+    @admin.display(description="reason")
+    def reason(self, delivery: Delivery) -> str:
+        return visible(delivery.last_error or "")
+
+    @admin.display(description="handed over")
+    def handed_over(self, delivery: Delivery) -> str:
+        return _seen(delivery.handed_over_at, delivery.handed_over_by)
+
+    @admin.display(description="acknowledged")
+    def acknowledged(self, delivery: Delivery) -> str:
+        return _seen(delivery.acknowledged_at, delivery.acknowledged_by)
+
+    @admin.display(description="due")
+    def due(self, delivery: Delivery) -> str:
+        return moment(delivery.due_at)
+
+    @admin.display(description="updated")
+    def updated(self, delivery: Delivery) -> str:
+        return moment(delivery.updated_at)
+
+
+def _seen(at: datetime | None, by: str) -> SafeString:
+    shown = moment(at, otherwise="not yet")
+    return format_html("{} by {}", shown, by) if at and by else shown
+
+
+def deliveries_section(pin: Pin) -> tuple[str, str]:
+    return _deliveries(Delivery.objects.filter(pin_id=pin.pk), pin.pk)
+
+
+def pending_section(session: AgentSession) -> tuple[str, str]:
+    waiting = Delivery.objects.filter(session_id=session.pk, status=Delivery.Status.PENDING)
+    _, shown = _deliveries(waiting.order_by("-event_seq"), session.pk)
+    return "Waiting for it", shown
+
+
+def _deliveries(deliveries: QuerySet[Delivery], about: str) -> tuple[str, str]:
+    rows = list(deliveries[: SECTION_ROWS + 1])
+    context = {
+        "deliveries": [
+            {
+                "condition": condition_of(row),
+                "event": event_link(row.event_seq),
+                "pin": pin_link(row.pin_id),
+                "session": session_link(row.session_id) if row.session_id else "unassigned",
+                "reason": visible(row.last_error or ""),
+                "url": reverse("admin:delivery_delivery_change", args=[row.pk]),
+                "updated": moment(row.updated_at),
+            }
+            for row in rows[:SECTION_ROWS]
+        ],
+        "all": f"{reverse('admin:delivery_delivery_changelist')}?q={about}",
+    }
+    return "Deliveries", render_to_string("admin/delivery/deliveries.html", context)
+
+
+def bound_section(session: AgentSession) -> tuple[str, str]:
+    """Pins stuck to the session: a binding names an agent and its key, not a session's row."""
+    bound = Binding.objects.filter(agent=session.agent, key=session.key)
+    rows = list(bound.values_list("pin_id", flat=True)[: SECTION_ROWS + 1])
+    context = {
+        "pins": [pin_link(pin_id) for pin_id in rows[:SECTION_ROWS]],
+        "more": len(rows) > SECTION_ROWS,
+    }
+    return "Pins bound to it", render_to_string("admin/delivery/bound.html", context)
+
+
+PinAdmin.sections.append(deliveries_section)
+AgentSessionAdmin.sections.extend([bound_section, pending_section])
