@@ -310,9 +310,7 @@ class PinAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes none at 
                 if key in resolution
             )
         if verification := document.get("verification"):
-            lines.append(
-                format_html("{}, {}", verification["outcome"], moment(verification["at"]))
-            )
+            lines.append(format_html("{}, {}", verification["outcome"], moment(verification["at"])))
         return _list_of(lines, otherwise="not resolved yet")
 
     @admin.display(description="where")

@@ -52,3 +52,5 @@ os.environ["TZ"] = "UTC"
 PROJECT = SCRATCH / "project"
 (PROJECT / ".pinbox").mkdir(mode=0o700, parents=True)
 os.environ["PINBOX_PROJECT"] = str(PROJECT)
+#: A file, as in a project: a database in memory has other locks and no WAL.
+os.environ["PINBOX_TEST_DB"] = str(SCRATCH / "tests.db")

@@ -1,6 +1,7 @@
 """Clients of the hub in the test's own process, through Django's handler and the real routes."""
 
 import json
+from contextlib import contextmanager
 
 import pytest
 from django.test import Client
@@ -44,8 +45,9 @@ class HubClient:
         return self.request("DELETE", path)
 
 
-@pytest.fixture(autouse=True)
-def _tokens():
+@contextmanager
+def installed_tokens():
+    """The hub of this process knows the two tokens."""
     before = runtime.current()
     runtime.install(
         runtime.Runtime(
@@ -57,8 +59,16 @@ def _tokens():
         )
     )
     auth.verifier.cache_clear()
-    yield
-    runtime.install(before)
+    try:
+        yield
+    finally:
+        runtime.install(before)
+
+
+@pytest.fixture(autouse=True)
+def _tokens():
+    with installed_tokens():
+        yield
 
 
 @pytest.fixture
