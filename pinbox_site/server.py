@@ -10,13 +10,14 @@ import signal
 import socket
 from typing import Any, Final
 
-from daphne.http_protocol import HTTPFactory
+from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server  # installs the asyncio reactor, so it comes before twisted
 from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
 from twisted.internet import defer, reactor
 from twisted.logger import globalLogBeginner
 
 from pinbox import hub
+from pinbox.contract import MAX_HOOK_BODY_BYTES
 
 from . import idle, runtime
 
@@ -24,10 +25,44 @@ logger = logging.getLogger(__name__)
 
 #: Seconds that requests under way get to finish after a stop was asked for.
 DRAIN_S: Final = 2.0
+#: Bytes of a body after which the connection is cut: enough for the gate to refuse in good order
+#: what is only somewhat too large.
+_MAX_RECEIVED_BYTES: Final = 2 * MAX_HOOK_BODY_BYTES
 _TICK_S: Final = 1.0
 _POLL_S: Final = 0.02
 #: RFC 6455 close code "service restart": come back.
 _SERVICE_RESTART: Final = 1012
+
+
+class BoundedRequest(WebRequest):  # type: ignore[misc]
+    """Daphne writes a whole body to disk before the gate sees its first header, so that any page
+    could fill the disk. Here a body ends that no route would take; the gate refuses the rest.
+    """
+
+    _received = 0
+
+    def handleContentChunk(self, data: bytes) -> None:
+        if self._received > _MAX_RECEIVED_BYTES:
+            return
+        self._received += len(data)
+        if self._received > _MAX_RECEIVED_BYTES:
+            from .envelope import body_too_large, error_body  # Django is loaded by now
+
+            body = error_body(body_too_large(MAX_HOOK_BODY_BYTES))
+            self.channel.transport.write(
+                b"HTTP/1.1 413 Content Too Large\r\ncontent-type: application/json\r\n"
+                b"connection: close\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
+            )
+            self.channel.loseConnection()
+            return
+        super().handleContentChunk(data)
+
+
+class BoundedFactory(HTTPFactory):  # type: ignore[misc]
+    def buildProtocol(self, addr: Any) -> Any:
+        protocol = super().buildProtocol(addr)
+        protocol.requestFactory = BoundedRequest
+        return protocol
 
 
 class HubServer(Server):  # type: ignore[misc]
@@ -46,7 +81,7 @@ class HubServer(Server):  # type: ignore[misc]
         Twisted's plugins costs 40 to 80 ms of a start.
         """
         self.connections: dict[Any, dict[str, Any]] = {}
-        self.http_factory = HTTPFactory(self)
+        self.http_factory = BoundedFactory(self)
         self.ws_factory = WebSocketFactory(self, server=self.server_name)
         self.ws_factory.setProtocolOptions(
             autoPingTimeout=self.ping_timeout,

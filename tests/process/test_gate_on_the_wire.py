@@ -199,6 +199,22 @@ def test_a_body_over_the_limit_is_refused_in_the_envelope(hub, path, limit):
     assert f"{limit:,}" in error_of(answer)["message"]
 
 
+@pytest.mark.parametrize("how", ["declared", "chunks"])
+def test_a_body_without_end_is_cut_off_before_it_fills_the_disk(hub, how):
+    piece = b" " * (1024 * 1024)
+    head = f"POST /pins HTTP/1.1\r\nhost: 127.0.0.1:{hub.port}\r\norigin: https://evil.example\r\n"
+    if how == "declared":
+        head += f"content-length: {10**12}\r\n\r\n"
+    else:
+        head += "transfer-encoding: chunked\r\n\r\n"
+        piece = b"%x\r\n%b\r\n" % (len(piece), piece)
+    with socket.create_connection(("127.0.0.1", hub.port), 20) as connection:
+        connection.sendall(head.encode())
+        with pytest.raises(ConnectionError):
+            connection.sendall(piece * 64)
+    assert hub.is_up
+
+
 def test_a_lone_surrogate_is_refused_and_the_hub_stays(hub):
     body = b'{"text":"\\ud83d","author":{"userId":"u"}}'
     answer = hub.ask("POST /pins", f"content-length: {len(body)}", body=body)
