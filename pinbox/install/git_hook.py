@@ -161,8 +161,8 @@ def unchained(content: bytes, inside: str) -> bytes:
 
 
 def is_only_ours(content: bytes) -> bool:
-    """Whether nothing is left in a hook but what we began it with."""
-    return content.strip() in (b"", b"#!/bin/sh")
+    """Whether a hook has nothing but our first line, and blocks of any project of ours."""
+    return _ANY_BLOCK.sub(b"", content) == b"#!/bin/sh\n"
 
 
 def _with_block(content: bytes, inside: str) -> bytes:

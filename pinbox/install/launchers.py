@@ -93,7 +93,7 @@ def refresh(project_dir: Path | str) -> None:
             return
         for path in (own, path_of_user()):
             with contextlib.suppress(Exception):
-                if is_ours(path) and path.read_bytes() != content:
+                if is_ours(path) and not is_good(path, content):
                     write(path, content)
 
 
@@ -105,6 +105,10 @@ def is_ours(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return MARK.encode() in file.read(200)
+
+
+def is_good(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == content and os.access(path, os.X_OK)
 
 
 def write(path: Path, content: bytes) -> None:

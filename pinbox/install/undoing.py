@@ -118,7 +118,8 @@ def _without_ours(root: Path, now: bytes, kind: str, entry: Entry | None) -> byt
         except (git_hook.NoGit, git_hook.Refused):
             inside = ""
         rest = git_hook.unchained(now, inside)
-        return None if rest != now and before is None and git_hook.is_only_ours(rest) else rest
+        ours_alone = before is None or git_hook.is_only_ours(before)
+        return None if rest != now and ours_alone and git_hook.is_only_ours(rest) else rest
     if kind == "skill" and now == planning.skill():
         return before
     return now
