@@ -196,7 +196,9 @@ def _print_answer(answer: Answer, in_json: bool) -> int:
     facts, talk = answer.human()
     _write(_STDOUT, render.for_people(facts))
     if not in_json:
-        _write(_STDERR, render.for_people(talk))
+        from pinbox.commands import hub
+
+        _write(_STDERR, render.for_people("\n".join(filter(None, [talk, *hub.notices]))))
     return answer.exit_code
 
 

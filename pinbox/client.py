@@ -6,10 +6,9 @@ Standard library only, and none of it that a warm command can do without. Starti
 
 from __future__ import annotations
 
-import json
 import os
 
-from . import wire
+from . import light_json, wire
 from .contract import AGENT_SESSION_ENV, ERRORS, IDEMPOTENCY_HEADER, SESSION_HEADER, PinboxError
 from .project import FOLDER, HUB_LOCK, NoHub, find_folder, read_hub, state_path
 
@@ -220,6 +219,8 @@ def session_header(environ: Mapping[str, str]) -> str | None:
 
 
 def _encode(body: Any) -> bytes:
+    import json  # only a write needs it
+
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
@@ -248,7 +249,7 @@ def _encode_query(query: Mapping[str, str | int | None]) -> str:
 
 def _data(status: int, body: bytes) -> Any:
     try:
-        answer = json.loads(body)
+        answer = light_json.loads(body)
         if status < 400 and answer["ok"] is True:
             return answer["data"]
         error = answer["error"]

@@ -8,10 +8,10 @@ whatever the umask. Starting, replacing and stopping hubs is left to `pinbox.dae
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 
+from . import light_json
 from .contract import PinboxError
 
 TYPE_CHECKING = False  # as `typing` has it, which costs a warm command as much as `json`
@@ -111,6 +111,8 @@ class HubState:
         """The state file's bytes: compact JSON in this key order (the hook scans it without a
         parser).
         """
+        import json
+
         return json.dumps(
             {
                 "pid": self.pid,
@@ -502,7 +504,7 @@ def _read_ours(path: str) -> bytes:
 def parse_state(content: bytes, folder: str) -> HubState:
     """The state file's fields; NoHub("malformed") for anything else."""
     try:
-        fields: dict[str, Any] = json.loads(content)
+        fields: dict[str, Any] = light_json.loads(content)
         state = HubState(
             pid=fields["pid"],
             port=fields["port"],

@@ -6,8 +6,9 @@ the clipboard, hide itself or turn the line round. stdout is data, stderr is tal
 
 from __future__ import annotations
 
-import json
 import os
+
+from pinbox import light_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def error_envelope(code: str, message: str, hint: str | None) -> bytes:
 def _document(value: Any) -> bytes:
     # The characters of _IN_JSON can only stand inside strings, so the finished text can be escaped;
     # a lone surrogate becomes \udXXX, which is its JSON escape too.
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+    text = light_json.document(value)
     if not text.isascii() or "\x7f" in text:
         text = text.translate(_IN_JSON)
     return (text + "\n").encode("utf-8", "backslashreplace")

@@ -23,11 +23,18 @@ _AGENT_MARKS: Final = {"CLAUDECODE": "claude", "CODEX_SANDBOX": "codex"}
 _LABEL_LENGTH: Final = 8
 
 
+#: sentences for a person, about the hub that was used
+notices: list[str] = []
+
+
 def open_hub() -> Hub:
     """The hub of the project that the current directory is in, started when it is absent."""
     from pinbox import client
 
-    return client.connect()
+    hub = client.connect()
+    if hub.notice:
+        notices.append(hub.notice)
+    return hub
 
 
 def is_id(text: str, prefix: str) -> bool:

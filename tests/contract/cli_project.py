@@ -6,8 +6,10 @@ import pty
 import select
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 #: Seconds a command may take, a cold start on a busy machine included.
@@ -47,7 +49,7 @@ class Project:
             input=stdin,
             capture_output=True,
             cwd=cwd or self.path,
-            env=self._environment(env),
+            env=self.environment(env),
             timeout=DEADLINE_S,
         )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
@@ -69,7 +71,7 @@ class Project:
                 stdout=theirs,
                 stderr=subprocess.PIPE,
                 cwd=self.path,
-                env=self._environment({"COLUMNS": str(columns), **env}),
+                env=self.environment({"COLUMNS": str(columns), **env}),
             )
         finally:
             os.close(theirs)
@@ -94,7 +96,7 @@ class Project:
         pin_id: str = self.data("pin", text, *options)["id"]
         return pin_id
 
-    def _environment(self, more: dict[str, str]) -> dict[str, str]:
+    def environment(self, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         env = {**os.environ, "PYTHONPATH": path, **self.env, **more}
         env.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of runs would compile us anew

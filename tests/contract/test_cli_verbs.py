@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -138,6 +140,26 @@ def test_looking_changes_nothing(project):
     ):
         assert project.run(*words).code == 0
     assert (project.data("show", pin_id), log_length(project)) == before
+
+
+def test_a_warm_command_imports_next_to_nothing(project):
+    """What `pinbox summary` costs is mostly imports; these are the ones that crept in before."""
+    project.data("summary")
+    script = (
+        "import sys; from pinbox.cli import main; main(['summary']); "
+        "unwanted = 'argparse dataclasses datetime enum http json pathlib re secrets socket "
+        "subprocess typing urllib'; "
+        "print({*unwanted.split()} & {*sys.modules}, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=project.path,
+        env=project.environment(),
+    )
+    assert json.loads(done.stdout)["ok"] is True
+    assert done.stderr == "set()\n"
 
 
 # --- reply, resolve, verify, reopen ---------------------------------------------------------------
