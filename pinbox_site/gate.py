@@ -100,6 +100,10 @@ class _Seen:
     private_network: bool = False
 
 
+class AnswerCut(Exception):
+    """An answer failed after it had begun."""
+
+
 class Gate:
     """`Gate(app)`: an ASGI application that lets through what may come in."""
 
@@ -155,9 +159,10 @@ class Gate:
         except Exception as error:
             where = plain(f"{scope['method']} {scope['path']}", MAX_QUOTED)
             if outgoing.started:
-                # Too late for an answer of ours: the server must cut the connection.
-                log_incident(error, f"the answer to {where}")
-                raise
+                # Too late for an answer of ours: the server must cut the connection. It logs what
+                # it is given, so that must not be the exception itself.
+                incident = log_incident(error, f"the answer to {where}")
+                raise AnswerCut(f"incident {incident}") from None
             await _answer_error(outgoing.send, as_pinbox_error(error, where))
 
     def _is_host_allowed(self, seen: _Seen) -> bool:

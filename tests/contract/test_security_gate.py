@@ -6,7 +6,7 @@ import pytest
 
 from pinbox.contract import MAX_BODY_BYTES, MAX_HOOK_BODY_BYTES
 from pinbox_site import auth, runtime
-from pinbox_site.gate import Gate, GateSettings
+from pinbox_site.gate import AnswerCut, Gate, GateSettings
 
 from .asgi import handshake, request
 
@@ -513,10 +513,12 @@ def test_an_exception_behind_the_gate_is_an_envelope_without_its_text(caplog):
 def test_an_exception_after_the_answer_began_cuts_the_connection(caplog):
     async def broken(scope, receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": []})
-        raise RuntimeError("late")
+        raise RuntimeError("-".join(("quoted", "pin")))  # the log shows lines of code
 
-    with pytest.raises(RuntimeError):
+    with pytest.raises(AnswerCut) as caught:
         request(Gate(broken, GateSettings()))
+    assert caught.value.__suppress_context__, "the server logs what it gets, with its context"
+    assert "quoted-pin" not in str(caught.value) + caplog.text
     assert "the answer to GET /pins" in caplog.text
 
 
