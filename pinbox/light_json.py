@@ -19,7 +19,8 @@ except ImportError:  # not CPython: there is nothing to be saved
     from json.encoder import encode_basestring as _quoted
 
     def _scanner() -> Any:
-        return JSONDecoder(parse_constant=_no_constant).scan_once
+        decoder: Any = JSONDecoder(parse_constant=_no_constant)
+        return decoder.scan_once
 else:
 
     def _scanner() -> Any:

@@ -87,7 +87,15 @@ def stop(args: Args) -> Answer:
 
 def admin(args: Args) -> Answer:
     data = hubs.open_hub().request("POST", "/admin-link")
-    return Answer(data, lambda: (data["url"], "opens once, for whoever has it"))
+
+    def human() -> tuple[str, str]:
+        from datetime import UTC, datetime
+
+        left = datetime.fromisoformat(data["expiresAt"]) - datetime.now(UTC)
+        minutes = render.count(round(left.total_seconds() / 60), "minute")
+        return data["url"], f"opens once, for whoever has it, within {minutes}"
+
+    return Answer(data, human)
 
 
 def rebuild(args: Args) -> Answer:

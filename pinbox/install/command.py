@@ -39,8 +39,10 @@ def run(options: Options, *, ask: Callable[[Plan], bool] | None = None) -> dict[
     if options.undo:
         return undo(root, options)
     found = plan(root, options)
+    if options.dry_run:
+        return _result(found, applied=False)
     may = options.yes or (not found.is_empty and options.ask and ask is not None and ask(found))
-    if options.dry_run or not may:
+    if not may:
         return _result(found, applied=False)
     return apply(found)
 

@@ -456,6 +456,15 @@ def test_status_shows_the_hub_and_stop_ends_it(project):
     assert project.data("status")["url"] == status["url"]
 
 
+def test_the_admin_link_opens_the_admin_of_this_hub_once(project):
+    data = project.data("admin")
+    assert data["url"].startswith(f"{project.data('status')['url']}/admin/")
+    seen = project.see("admin")
+    assert seen.out.startswith("http://127.0.0.1:")
+    assert seen.out != f"{data['url']}\n"
+    assert seen.err == "opens once, for whoever has it, within 5 minutes\n"
+
+
 def test_looking_for_the_hub_creates_nothing(tmp_path):
     (tmp_path / "empty").mkdir()
     project = Project(tmp_path / "empty", {"XDG_STATE_HOME": str(tmp_path / "state")})

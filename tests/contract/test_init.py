@@ -81,6 +81,13 @@ def test_a_plan_writes_nothing_at_all_and_foretells_the_rest(repository, options
     assert planned | {"applied": True} == applied
 
 
+def test_a_dry_run_asks_nobody(repository):
+    def ask(plan):
+        raise AssertionError(plan)
+
+    assert command.run(Options(dry_run=True, ask=True), ask=ask)["applied"] is False
+
+
 def test_who_is_asked_sees_the_plan_and_may_refuse(repository):
     before = repository.snapshot()
     shown = []
