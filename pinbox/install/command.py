@@ -41,7 +41,9 @@ def run(options: Options, *, ask: Callable[[Plan], bool] | None = None) -> dict[
     found = plan(root, options)
     if options.dry_run:
         return _result(found, applied=False)
-    may = options.yes or (not found.is_empty and options.ask and ask is not None and ask(found))
+    if found.is_empty:
+        return _result(found, applied=not options.dry_run)
+    may = options.yes or (options.ask and ask is not None and ask(found))
     if not may:
         return _result(found, applied=False)
     return apply(found)

@@ -116,7 +116,7 @@ def _plan_folder(found: Plan) -> None:
                 "move it away",
             )
         before, after = files.content_of(path), launchers.script()
-        if before != after or not os.access(path, os.X_OK):
+        if not launchers.is_good(path, after):
             changes.append(
                 Change(path=path, kind="launcher", before=before, after=after, private=True)
             )
