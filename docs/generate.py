@@ -15,8 +15,9 @@ MARK = "<!-- Above: python -m docs.generate. Below: by hand. -->"
 
 
 def main() -> int:
-    stale = [path for path, text in pages().items() if not path.exists() or path.read_text() != text]
-    unknown = sorted(set(COMMANDS.glob("*.md")) - set(pages()))
+    wanted = pages()
+    stale = [path for path in wanted if not path.exists() or path.read_text() != wanted[path]]
+    unknown = sorted(set(COMMANDS.glob("*.md")) - set(wanted))
     if "--check" in sys.argv[1:]:
         for path in [*stale, *unknown]:
             print(f"{path.relative_to(COMMANDS.parent.parent)} is not what the table of verbs says")
@@ -25,7 +26,7 @@ def main() -> int:
     for path in unknown:
         path.unlink()
     for path in stale:
-        path.write_text(pages()[path])
+        path.write_text(wanted[path])
     return 0
 
 
