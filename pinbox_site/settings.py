@@ -140,5 +140,5 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Pinbox",
     "VERSION": "1",
-    "SERVE_INCLUDE_SCHEMA": True,
+    "POSTPROCESSING_HOOKS": ["pinbox_site.openapi.complete"],
 }

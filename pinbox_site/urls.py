@@ -4,7 +4,8 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 
 from .admin_link import AdminLinks
-from .views import Schema, Summary
+from .openapi import Schema
+from .views import Summary
 
 urlpatterns = [
     path("", include("pins.urls")),

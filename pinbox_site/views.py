@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.utils import extend_schema
-from drf_spectacular.views import SpectacularAPIView
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,13 +18,6 @@ class SummaryShape(serializers.Serializer[Any]):
     lastEventSeq = serializers.IntegerField()
     sessions = serializers.IntegerField()
     connectedToolbars = serializers.IntegerField()
-
-
-class Schema(SpectacularAPIView):
-    """The OpenAPI document, bare: its readers do not know the envelope."""
-
-    required_scope = "page"
-    renderer_classes = [OpenApiJsonRenderer]
 
 
 class Summary(APIView):

@@ -16,6 +16,8 @@ class Text(serializers.CharField):
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("allow_blank", True)
         kwargs.setdefault("max_length", MAX_TEXT_BYTES)
+        if not kwargs["allow_blank"]:
+            kwargs["min_length"] = 1  # said for the OpenAPI document
         super().__init__(trim_whitespace=False, **kwargs)
 
     def to_internal_value(self, data: Any) -> str:

@@ -12,7 +12,7 @@ from .serializers import SessionShape, session_document
 
 
 class SessionDetail(APIView):
-    @extend_schema(operation_id="sessions_end", responses=SessionShape)
+    @extend_schema(operation_id="sessions_end", responses={200: SessionShape})
     def delete(self, request: Request, session_id: str) -> Response:
         with transaction.atomic():
             session = selectors.require(session_id)
