@@ -12,12 +12,14 @@ from pinbox import render
 from pinbox.commands import hub as hubs
 from pinbox.commands.pin_page import attachment, rect_text
 from pinbox.commands.verb import Answer, Option, Verb
+from pinbox.contract import MAX_PAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Final
 
+    from pinbox.client import Hub
     from pinbox.commands.verb import Args
 
 LEVELS: Final = ("compact", "standard", "forensic")
@@ -32,12 +34,27 @@ def export(args: Args) -> Answer:
     if args.json or args["format"] == "json":
         return Answer(pins, lambda: (render.envelope(pins).decode(), ""))
 
-    def thread(pin_id: str) -> list[dict[str, Any]]:
-        messages: list[dict[str, Any]] = hubs.ask_about_pin(hub, "GET", pin_id, "thread")
-        return messages
-
-    text = markdown(pins, args["detail"], thread)
+    level = args["detail"]
+    thread = (lambda _: ()) if level == "compact" else threads(hub, pins)
+    text = markdown(pins, level, thread)
     return Answer(pins, lambda: (text, ""), bare=True)
+
+
+def threads(hub: Hub, pins: Sequence[dict[str, Any]]) -> Callable[[str], Sequence[dict[str, Any]]]:
+    """Gives the messages of each of the pins. Asks for each, or reads the log: what is shorter."""
+    if not pins:
+        return lambda _: ()
+    newest = hub.request("GET", "/summary")["lastEventSeq"]
+    if len(pins) <= newest // MAX_PAGE + 1:
+        return lambda pin_id: hubs.ask_about_pin(hub, "GET", pin_id, "thread")
+    found: dict[str, list[dict[str, Any]]] = {pin["id"]: [] for pin in pins}
+    seq = 0
+    while page := hub.request("GET", "/events", query={"after": seq, "limit": MAX_PAGE}):
+        for event in page:
+            if event["type"] == "thread.message" and event["payload"]["pinId"] in found:
+                found[event["payload"]["pinId"]].append(event["payload"])
+        seq = page[-1]["seq"]
+    return found.__getitem__
 
 
 def markdown(

@@ -33,6 +33,7 @@ def _facts(pin: dict[str, Any], target: dict[str, Any], now: float) -> list[tupl
         ("text", pin["text"]),
         ("number", f"#{pin['n']}" if "n" in pin else None),
         ("target", _element(target)),
+        ("anchor", target.get("anchor")),
         *(("also", _extra(extra)) for extra in target.get("targets", [])),
         ("source", render.source_place(target)),
         ("url", target.get("url")),
@@ -90,8 +91,10 @@ def _git(env: dict[str, Any]) -> str | None:
 
 
 def _author(author: dict[str, Any]) -> str:
-    user, name = author["userId"], author.get("name")
-    return f"{user} ({name})" if name and name != user else user
+    """Who, with the name and address that say more than the id."""
+    user = author["userId"] or render.NONE
+    more = [author[key] for key in ("name", "email") if author.get(key) not in (None, "", user)]
+    return f"{user} ({', '.join(more)})" if more else user
 
 
 def when(stamp: str, now: float) -> str:
@@ -126,6 +129,11 @@ def _thread(thread: Sequence[dict[str, Any]], now: float) -> str:
         start = f"{render.pad(speaker, widths[0])}  {render.pad(age, widths[1])}  "
         indent = sum(widths) + 4
         lines.append(start + render.hanging(message["text"], indent))
+        edit = message.get("edit")
+        if edit:
+            lines.append(
+                " " * indent + render.one_line(f"edit {edit['selector']}: {edit['texts']}")
+            )
         lines += [
             " " * indent + render.one_line(attachment(a)) for a in message.get("attachments", [])
         ]

@@ -29,9 +29,9 @@ def register(args: Args) -> Answer:
     if args.has("hook"):
         return _register_from_hook(args)
     body = dict(zip(("agent", "key"), _named_session(args), strict=True))
-    cwd = args.get("cwd")
-    body["cwd"] = os.path.abspath(cwd) if cwd is not None else os.getcwd()
-    session = _post_session(hubs.open_hub(), body)
+    hub = hubs.open_hub()
+    body["cwd"] = os.path.abspath(args.get("cwd") or os.getcwd())
+    session = _post_session(hub, body)
     return Answer(session, lambda: (session["id"], f"registered {body['agent']} {body['key']}"))
 
 

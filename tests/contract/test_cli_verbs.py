@@ -426,6 +426,30 @@ def test_export_is_markdown_into_a_pipe_and_json_when_asked(project):
     )
 
 
+def test_threads_read_one_by_one_or_from_the_log_are_the_same(project):
+    from pinbox.client import connect
+    from pinbox.commands.export import threads
+
+    first, second = project.pin("thread one"), project.pin("thread two")
+    for pin_id, text in ((first, "a"), (second, "b"), (first, "c")):
+        project.data("reply", pin_id, text)
+    hub = connect(project.path)
+    pins = project.data("list")
+    asked, read = threads(hub, pins[1:2]), threads(hub, pins)
+    assert [message["text"] for message in asked(first)] == ["a", "c"]
+    assert [read(pin_id) for pin_id in (first, second)] == [asked(first), asked(second)]
+    assert threads(hub, [])(first) == ()
+
+
+def test_a_folder_that_was_removed_is_no_place_for_a_command(project, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"cd {gone} && rmdir {gone} && {sys.executable} -m pinbox list"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, env=project.environment())
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["hint"] == "run pinbox in a directory that exists"
+
+
 # --- the hub --------------------------------------------------------------------------------------
 
 
