@@ -6,9 +6,9 @@ fields an object must have is the serializers' business; who may ask is `pinbox_
 
 import json
 import logging
-import math
 import re
 import secrets
+import sys
 import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NoReturn
@@ -61,6 +61,9 @@ _JSON_HINT: Final = "Send one JSON object, encoded as UTF-8."
 #: NUL and surrogates can only come as escapes: raw, they are not JSON or not UTF-8.
 _SUSPECT_ESCAPE: Final = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 _UNPAIRED: Final = re.compile("[\ud800-\udfff]")
+#: Characters that fit into MAX_TEXT_BYTES whichever they are.
+_SURELY_SHORT: Final = MAX_TEXT_BYTES // 4
+_LARGEST: Final = sys.float_info.max
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_$-]{1,40}\Z")
 
 
@@ -216,53 +219,42 @@ def _check_shape(root: dict[str, Any], *, strings: bool) -> None:
     `strings` says that the raw body holds an escape of NUL or of a surrogate, so that each string
     must be looked at.
     """
-    stack: list[tuple[object, int, tuple[str | int, ...]]] = [(root, 1, ())]
+    stack: list[tuple[Any, tuple[str | int, ...]]] = [(root, ())]
     while stack:
-        value, depth, path = stack.pop()
-        if isinstance(value, str):
-            if len(value) > MAX_TEXT_BYTES // 4 and _utf8_size(value) > MAX_TEXT_BYTES:
-                _refuse(path, f"is longer than {MAX_TEXT_BYTES:,} bytes")
-            if strings:
-                _check_characters(value, path)
-        elif isinstance(value, dict):
-            if depth > MAX_JSON_DEPTH:
-                _refuse(path[:MAX_JSON_DEPTH], _TOO_DEEP)
+        value, path = stack.pop()
+        if len(path) >= MAX_JSON_DEPTH:
+            _refuse(path, _TOO_DEEP)
+        items: Iterable[tuple[str | int, Any]]
+        if type(value) is dict:
             if len(value) > MAX_OBJECT_KEYS:
                 _refuse(path, f"has more than {MAX_OBJECT_KEYS:,} keys")
-            for key, item in value.items():
-                if len(key) > MAX_TEXT_BYTES // 4 and _utf8_size(key) > MAX_TEXT_BYTES:
-                    _refuse(path, f"has a key longer than {MAX_TEXT_BYTES:,} bytes")
-                if strings:
-                    _check_characters(key, path)
-                if item is not None and item is not True and item is not False:
-                    stack.append((item, depth + 1, (*path, key)))
-        elif isinstance(value, list):
-            if depth > MAX_JSON_DEPTH:
-                _refuse(path[:MAX_JSON_DEPTH], _TOO_DEEP)
+            for key in value:
+                if strings or len(key) > _SURELY_SHORT:
+                    _check_string(key, path, "has a key that ")
+            items = value.items()
+        else:
             if len(value) > MAX_ARRAY_ITEMS:
                 _refuse(path, f"has more than {MAX_ARRAY_ITEMS:,} items")
-            stack.extend((item, depth + 1, (*path, index)) for index, item in enumerate(value))
-        elif isinstance(value, int | float) and not _is_finite(value):
-            _refuse(path, "is a number out of range")
+            items = enumerate(value)
+        for at, item in items:
+            kind = type(item)
+            if kind is str:
+                if strings or len(item) > _SURELY_SHORT:
+                    _check_string(item, (*path, at))
+            elif kind is dict or kind is list:
+                stack.append((item, (*path, at)))
+            elif kind is not bool and item is not None and not -_LARGEST <= item <= _LARGEST:
+                # Also an integer that no double holds: peers read every JSON number as one.
+                _refuse((*path, at), "is a number out of range")
 
 
-def _utf8_size(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
-
-
-def _is_finite(number: float) -> bool:
-    """False also for an integer that no double can hold: peers read every JSON number as one."""
-    try:
-        return math.isfinite(number)
-    except OverflowError:
-        return False
-
-
-def _check_characters(text: str, path: tuple[str | int, ...]) -> None:
+def _check_string(text: str, path: tuple[str | int, ...], which: str = "") -> None:
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
+        _refuse(path, f"{which}is longer than {MAX_TEXT_BYTES:,} bytes")
     if "\0" in text:
-        _refuse(path, "holds a NUL character")
+        _refuse(path, f"{which}holds a NUL character")
     if _UNPAIRED.search(text):
-        _refuse(path, "holds half of a surrogate pair")
+        _refuse(path, f"{which}holds half of a surrogate pair")
 
 
 def _refuse(path: tuple[str | int, ...], text: str) -> NoReturn:

@@ -43,6 +43,17 @@ _HOST_NAME: Final = re.compile(r"(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:]+\]
 #: What PINBOX_ALLOWED_ORIGINS may hold.
 _ORIGIN: Final = re.compile(r"https?://(?:[a-z0-9_.-]+|\[[0-9a-f:]+\])(?::[0-9]{1,5})?\Z")
 
+_WATCHED: Final = frozenset(
+    (
+        b"host",
+        b"origin",
+        b"sec-fetch-site",
+        b"content-length",
+        b"transfer-encoding",
+        b"access-control-request-headers",
+        b"access-control-request-private-network",
+    )
+)
 _METHODS: Final = b"GET, POST, OPTIONS"
 _HEADERS: Final = b"authorization, content-type"
 _MAX_AGE_S: Final = b"600"
@@ -204,6 +215,8 @@ def _one_of(hosts: Iterable[bytes], *, prefix: bytes) -> re.Pattern[bytes]:
 def _look(headers: Iterable[Header]) -> _Seen:
     seen = _Seen()
     for name, value in headers:
+        if name not in _WATCHED:
+            continue
         match name:
             case b"host":
                 seen.host = value
@@ -260,17 +273,27 @@ class _Outgoing:
         await self._send(message)
 
     def _headers(self, given: Iterable[Header]) -> list[Header]:
-        headers = [(bytes(name), bytes(value)) for name, value in given]
-        names = {name.lower() for name, _ in headers}
-        if b"x-content-type-options" not in names:
+        headers: list[Header] = []
+        vary, may_sniff, may_store = b"", True, True
+        for name, value in given:
+            lower = name.lower()
+            if lower == b"vary":
+                vary = vary + b", " + value if vary else value
+                continue
+            if lower == b"x-content-type-options":
+                may_sniff = False
+            elif lower == b"cache-control":
+                may_store = False
+            headers.append((name, value))
+        if may_sniff:
             headers.append((b"x-content-type-options", b"nosniff"))
-        if b"cache-control" not in names:
+        if may_store:
             headers.append((b"cache-control", b"no-store"))
         if self._origin:
-            vary = [value for name, value in headers if name.lower() == b"vary"]
-            headers = [pair for pair in headers if pair[0].lower() != b"vary"]
             headers.append((b"access-control-allow-origin", self._origin))
-            headers.append((b"vary", b", ".join([*vary, b"origin"])))
+            vary = vary + b", origin" if vary else b"origin"
+        if vary:
+            headers.append((b"vary", vary))
         return headers
 
 

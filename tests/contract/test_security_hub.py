@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
 from django.core.handlers.asgi import ASGIHandler
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import Client
 
 from pinbox_site import admin_link, auth, runtime
@@ -50,6 +51,8 @@ class LaneOfTheTest(Executor):
 @pytest.fixture
 def app(monkeypatch):
     """The hub as asgi.py builds it, but in the test's thread and transaction."""
+    # The connection is inside the test's transaction, so it must not be tidied up.
+    monkeypatch.setattr(BaseDatabaseWrapper, "close_if_unusable_or_obsolete", lambda self: None)
     bridge = Bridge(ASGIHandler())
     monkeypatch.setattr(bridge, "_reads", LaneOfTheTest())
     monkeypatch.setattr(bridge, "_writes", LaneOfTheTest())
