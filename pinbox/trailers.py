@@ -30,7 +30,7 @@ _JOINT = r"(?:\s*(?:,|&|\+|/)\s*(?:(?:and|plus)\s+)?|\s+(?:and|plus)\s+)"
 _CLAIM = re.compile(rf"{_KEYWORD}(?P<ids>{_ITEM}(?:{_JOINT}{_ITEM})*)", re.I)
 #: nothing on the line but the claim; here ids may also stand side by side
 _CLAIM_ALONE = re.compile(
-    rf"\s*{_KEYWORD}(?P<ids>{_ITEM}(?:(?:{_JOINT}|\s+){_ITEM})*)\s*[.;!]?\s*", re.I
+    rf"\s*{_KEYWORD}(?P<ids>{_ITEM}(?:(?:{_JOINT}|\s*;\s*|\s+){_ITEM})*)\s*[.;!]?\s*", re.I
 )
 _CLAIM_START = re.compile(rf"\s*{_KEYWORD}{_ITEM}", re.I)
 _PIN = re.compile(r"pin_[a-z0-9]{10}")
@@ -43,13 +43,13 @@ _DENIAL = (
     # taking it back
     r"revert\w*|undo\w*|undid|reopen\w*|"
     # less than the whole, less than sure, less than now
-    r"partial(?:ly)?|partly|almost|nearly|half|maybe|perhaps|possibly|probably|hopefully|"
-    r"supposed(?:ly)?|alleged(?:ly)?|might|may|could|would|should|will|todo|fixme|"
+    r"partial(?:ly)?|partly|almost|nearly|half\s*$|maybe|perhaps|possibly|probably|hopefully|"
+    r"supposed(?:ly)?|alleged(?:ly)?|might|may|could|would|should|will|todo|fixme|wip|draft|"
     r"attempts?|tries|tried|trying|claims?|claimed|claiming|pretends?|"
     r"(?:if|whether|unless|until|till|once|when|before|after)(?:\s+\S+){0,3}\s*$|"
     # somebody else's doing
     rf"(?:next|later|another|other|separate|future|follow-?up|upcoming|subsequent|previous|earlier|"
-    rf"last|parent)\s+{_BEARER}|(?:prepar|depend|await|wait|block)\w*"
+    rf"last|parent)\s+{_BEARER}|prepar\w+|depends?|depending|await\w*|waits?|waiting|blocks|blocked"
 )
 _DENIED = re.compile(rf"(?<![\w-])(?:{_DENIAL})(?![\w-])", re.I)
 _CLAUSE_END = (
@@ -60,6 +60,8 @@ _CLAUSE_ENDS = re.compile(_CLAUSE_END, re.I)
 _DENIED_BEFORE_PAUSE = re.compile(
     rf"(?<![\w-])({_DENIAL})\s*(?:{_CLAUSE_END})(?:[^,;:()]*,(?=[^,]*$))?", re.I
 )
+#: they look like denials and are none
+_AFFIRMED = re.compile(r"\bnot\s+(?:only|just|merely|simply)\b|\b(?:no|without)\s+doubt\b", re.I)
 _ASIDE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 #: "the fixes pin_x needs", "reopens closed pin_x": a noun or an adjective, no verb
 _NOUN_BEFORE = re.compile(
@@ -74,7 +76,8 @@ _VERB_BEFORE = re.compile(
 #: a line talked about: "a trailer like Fixes pin_x"
 _MENTION_BEFORE = re.compile(
     r"(?<![\w-])(?:like|such\s+as|e\.g\.?|i\.e\.?|examples?|instance|says?|saying|said|writes?|writing|wrote|reads|"
-    r"reading|trailers?|keywords?|syntax|phrase)[\s:,]*$",
+    r"reading|trailers?|keywords?|syntax|phrase|"
+    r"(?:remove|delete|add|parse|accept|ignore|mention|understand|recogni[sz]e)[sd]?)[\s:,]*$",
     re.I,
 )
 #: what makes the last id of a claim the subject of something else: "fixes pin_a, pin_b is next"
@@ -83,10 +86,24 @@ _OWN_STORY = re.compile(
     r"should|must|may|might|would|could|not|or|next|later|\w+n['’]t)\b",
     re.I,
 )
+_IN_PART = r"(?:partial(?:ly)?|partly|in\s+part|halfway|for\s+the\s+most\s+part|mostly)"
+_STOP = r"\s*(?:[.!?,;)\]]|$)"
 _HEDGED_AFTER = re.compile(
-    r"\s*(?:[,(—–-]\s*)?(?:partial(?:ly)?|partly|in\s+part|half(?:way)?|for\s+the\s+most\s+part|mostly)\b|"
+    rf"\s+{_IN_PART}\b|\s*[,(—–-]\s*{_IN_PART}{_STOP}|"
     r"\s*\(?not\s+(?:yet|really|quite|fully|completely|entirely)\b|"
-    r"\s*[:=(—–-]+\s*(?:no|not|false|maybe|todo)\b|\s*\?",
+    rf"\s*[:=(—–-]+\s*(?:no|not|false|maybe|todo){_STOP}|"
+    r"\s*[,(]?\s*(?:if|unless|provided|assuming|once|as\s+soon\s+as)\b|\s*\?",
+    re.I,
+)
+#: "Fixes:" above a list of ids
+_CLAIM_HEADING = re.compile(
+    r"(?P<word>fix(?:es|ed)|resolve[sd]|close[sd])(?:\s+the)?(?:\s+(?:these\s+)?pins?)?\s*:", re.I
+)
+_CLAIM_ITEM = re.compile(rf"\s*{_ITEM}", re.I)
+#: "Not done:" above a list of claims
+_DENYING_HEADING = re.compile(
+    r"\b(?:not|\w+n['’]t|cannot|never|nor?|none|nothing|without|todo|fixme|remaining|left|missing|still|later|"
+    r"next|follow-?ups?|future|open|known|plan(?:ned)?|out\s+of\s+scope)\b",
     re.I,
 )
 
@@ -184,7 +201,11 @@ def _passages(text: str) -> Iterator[str]:
             return
         if not in_list:
             heading = passage if passage.endswith(":") else ""
-        if not dropped and not (in_list and _DENIED.search(heading)):
+        if in_list and not dropped and _CLAIM_ITEM.match(passage):
+            claim = _CLAIM_HEADING.fullmatch(heading)
+            if claim:
+                passage = f"{claim['word']} {passage}"
+        if not dropped and not (in_list and _DENYING_HEADING.search(heading)):
             yield passage
         dropped = False
 
@@ -234,6 +255,6 @@ def _claimed(sentence: str) -> Iterator[str]:
 
 def _clause(before: str) -> str:
     """The end of `before` that belongs to the verb after it."""
-    before = _ASIDE.sub(" ", before)
+    before = _AFFIRMED.sub("", _ASIDE.sub(" ", before))
     before = _DENIED_BEFORE_PAUSE.sub(r"\1 ", before)
     return _CLAUSE_ENDS.split(before)[-1].lstrip()

@@ -34,7 +34,7 @@ def hooked(project: Path, home: Path) -> subprocess.CompletedProcess[bytes]:
 
 @pytest.fixture
 def ready(installed: Installed, project: Path, home: Path):
-    """A project where `pinbox init` of the wheel ran, with one open pin; its hub is stopped after."""
+    """A project where `pinbox init` of the wheel ran, with one open pin."""
     installed.run("pinbox", "init", "--yes", cwd=project, home=home)
     installed.run("pinbox", "pin", "Too small", cwd=project, home=home)
     yield project
