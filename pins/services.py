@@ -15,8 +15,9 @@ from .models import Binding, Pin
 
 def create_pin(*, data: Mapping[str, Any], caller: Caller, git: Mapping[str, str]) -> PinPayload:
     """Append `pin.created`. `data` is a validated PinInput; `git` overrides its branch and commit
-    where known.
+    where known. Raises E_AUTH when a page aims it at a session or at files.
     """
+    _refuse_aim(data, caller)
     with writer():
         at = now_iso()
         pin = in_wire_order(
@@ -40,6 +41,7 @@ def post_message(*, pin_id: str, data: Mapping[str, Any], caller: Caller) -> Mes
     an agent.
     """
     _refuse_pose(data["role"], caller)
+    _refuse_aim(data, caller)
     with writer():
         selectors.require_pin(pin_id)
         at = now_iso()
@@ -141,6 +143,21 @@ def _refuse_pose(role: str, caller: Caller) -> None:
             "use the full token, or the role human",
             status=403,
         )
+
+
+def _refuse_aim(data: Mapping[str, Any], caller: Caller) -> None:
+    """Every script of a page can read its token, so it must choose neither the agent that acts on
+    its words nor the files that agent opens.
+    """
+    if caller.scope != "page":
+        return
+    if "agentSession" in data:
+        told = "a page's token cannot choose the session of a pin"
+    elif any("path" in attachment for attachment in data.get("attachments", ())):
+        told = "a page's token cannot attach files of this machine by their path"
+    else:
+        return
+    raise PinboxError("E_AUTH", told, "use the full token, or leave that field out", status=403)
 
 
 def _next_number() -> int:

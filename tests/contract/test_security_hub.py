@@ -198,25 +198,43 @@ def test_a_method_override_does_not_count(send):
 # --- who writes -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("body", [PIN, {**PIN, "agentSession": {"agent": "claude", "key": "-x"}}])
-def test_a_page_cannot_aim_a_pin_at_a_session(send, body):
+def test_a_page_cannot_aim_a_pin_at_a_session(send):
+    body = {**PIN, "agentSession": {"agent": "claude", "key": "somebody-elses", "cwd": "/"}}
     answer = send("POST", "/pins", token=PAGE, body=body)
-    assert answer.status in {201, 400, 403}
-    if answer.status == 201:
-        assert "agentSession" not in data_of(answer)
+    assert answer.status == 403
+    assert error_of(answer)["code"] == "E_AUTH"
+    assert send("POST", "/pins", token=FULL, body=body).status == 201
 
 
-@pytest.mark.parametrize("role", ["agent", "mirror"])
-def test_a_page_cannot_speak_as_an_agent_or_a_mirror(send, role):
+def test_a_page_cannot_make_an_agent_open_a_file(send):
+    files = [{"id": "att_x", "kind": "file", "path": "/home/somebody/.ssh/id_ed25519"}]
+    for path, body in (("/pins", PIN), (None, {"role": "human", "text": "look"})):
+        path = path or f"/pins/{data_of(send('POST', '/pins', body=PIN))['id']}/thread"
+        answer = send("POST", path, token=PAGE, body={**body, "attachments": files})
+        assert answer.status == 403
+        assert error_of(answer)["code"] == "E_AUTH"
+
+
+@pytest.mark.parametrize("key", ["-x", "--dangerous", ""])
+def test_a_session_key_cannot_become_an_option(send, key):
+    answer = send("POST", "/sessions", body={"agent": "claude", "key": key})
+    assert answer.status == 400
+    assert error_of(answer)["message"].startswith("key: ")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("thread", {"role": "agent", "text": "done"}),
+        ("thread", {"role": "mirror", "text": "done"}),
+        ("resolve", {"by": "agent"}),
+    ],
+)
+def test_a_page_cannot_speak_as_an_agent_or_a_mirror(send, path, body):
     pin = data_of(send("POST", "/pins", body=PIN))
-    answer = send(
-        "POST", f"/pins/{pin['id']}/thread", token=PAGE, body={"role": role, "text": "done"}
-    )
-    if answer.status == 201:
-        assert data_of(answer)["role"] == "human"
-    else:
-        assert answer.status in {400, 403}
-        error_of(answer)
+    answer = send("POST", f"/pins/{pin['id']}/{path}", token=PAGE, body=body)
+    assert answer.status == 403
+    assert error_of(answer)["code"] == "E_AUTH"
 
 
 # --- hostile input --------------------------------------------------------------------------------
@@ -232,14 +250,15 @@ def test_what_a_database_cannot_hold_is_refused_before_it(send, text, path):
     assert error_of(answer)["message"].startswith("text: ")
 
 
-@pytest.mark.parametrize("query", [b"search=%00", b"search=a%00b", b"search=%ED%A0%BD"])
-def test_a_search_for_what_cannot_be_stored_is_no_failure_of_ours(send, query):
+@pytest.mark.parametrize("query", [b"search=%00", b"search=a%00b"])
+def test_a_search_for_nul_is_refused(send, query):
     answer = send("GET", "/pins", query=query)
-    assert answer.status in {200, 400}
-    if answer.status == 400:
-        error_of(answer)
-    else:
-        assert data_of(answer) == []
+    assert answer.status == 400
+    assert error_of(answer)["message"].startswith("search: ")
+
+
+def test_a_search_for_half_a_pair_finds_nothing(send):
+    assert data_of(send("GET", "/pins", query=b"search=%ED%A0%BD")) == []
 
 
 @pytest.mark.parametrize(
