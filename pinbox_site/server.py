@@ -4,6 +4,7 @@ The only module that knows Daphne and Twisted.
 """
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -210,6 +211,8 @@ def serve(claim: hub.Claim, lobby: hub.Lobby | None) -> int:
 
     prepare_database()
     server = HubServer(Counted(application), claim, limit_s)
+    gc.enable()
+    gc.freeze()  # what was loaded stays: a request's garbage is looked for among its own only
     logger.info("version %s serves %s on port %d", state.version, claim.project, state.port)
     server.run(lobby.hand_over() if lobby else [])
     logger.info("stopped")
