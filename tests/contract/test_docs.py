@@ -153,3 +153,16 @@ def test_every_page_is_reached_from_the_readme():
     readme = (ROOT / "README.md").read_text()
     pages = list(DOCS.glob("*.md"))
     assert [p.name for p in pages if f"docs/{p.name}" not in readme] == []
+
+
+def test_every_file_that_the_architecture_names_exists():
+    rows = [row for row in table_rows(page("architecture.md")) if row[0].endswith("/")]
+    missing = []
+    for line in page("architecture.md").splitlines():
+        found = re.match(r"\| `(\w+)/` \| (.*) \|$", line)
+        if found:
+            folder = ROOT / found[1]
+            named = re.findall(r"`([\w./]+\.(?:py|sql)|[\w/]+/)`", found[2])
+            missing += [f"{found[1]}/{name}" for name in named if not (folder / name).exists()]
+    assert rows
+    assert missing == []
