@@ -13,12 +13,14 @@ from django.utils import timezone
 
 from pinbox.contract import PinboxError
 from pins import services as pins
-from pins.models import Binding, Event
+from pins.models import Event
 from pins.signals import event_recorded
+from pins.statements import binding_of
 from sessions_app import selectors as registry
 from sessions_app import services as sessions
 from sessions_app.models import AgentSession
 
+from . import statements
 from .models import Delivery
 from .routing import Facts, Step, decide, skip_reason
 
@@ -37,7 +39,7 @@ def _on_event(sender: type[Event], *, event: Event, replayed: bool, **_: Any) ->
         record(event, now=timezone.now())
 
 
-def record(event: Event, *, now: datetime) -> Delivery:
+def record(event: Event, *, now: datetime) -> None:
     """Make the event's row: pending for a session, pending for nobody yet, or skipped."""
     payload = json.loads(event.payload)
     facts = Facts(
@@ -46,22 +48,17 @@ def record(event: Event, *, now: datetime) -> Delivery:
         outcome=payload.get("verification", {}).get("outcome"),
     )
     reason = skip_reason(facts)
-    if reason is not None:
-        return Delivery.objects.create(
-            event_seq=event.seq,
-            pin_id=event.subject,
-            status=Delivery.Status.SKIPPED,
-            last_error=reason,
-            updated_at=now,
-        )
-    session = _target(facts, event.subject, payload.get("agentSession"), now=now)
-    return Delivery.objects.create(
+    session = None
+    if reason is None:
+        session = _target(facts, event.subject, payload.get("agentSession"), now=now)
+    statements.add(
         event_seq=event.seq,
         pin_id=event.subject,
         session_id=_id(session),
         adapter=adapter_for(session),
-        status=_PENDING,
-        updated_at=now,
+        status=_PENDING if reason is None else Delivery.Status.SKIPPED,
+        last_error=reason,
+        now=now,
     )
 
 
@@ -73,7 +70,7 @@ def _target(
     `preset` is the session a client bound its new pin to.
     """
     # A pin so new that nothing else can have bound it is not looked up.
-    written = None if facts.type == "pin.created" else _written_binding(pin_id)
+    written = None if facts.type == "pin.created" else binding_of(pin_id)
     bound = written or preset
     known = registry.find(agent=bound["agent"], key=bound["key"]) if bound else None
     known = known and registry.successor(known)
@@ -94,14 +91,6 @@ def _target(
     if decision.step is Step.BIND:
         _assign(Delivery.objects.filter(pin_id=pin_id, session_id=None), session, now=now)
     return session
-
-
-def _written_binding(pin_id: str) -> dict[str, str] | None:
-    text = Binding.objects.filter(pk=pin_id).values_list("json", flat=True).first()
-    if text is None:
-        return None
-    bound: dict[str, str] = json.loads("{" + text.rstrip(",") + "}")["agentSession"]
-    return bound
 
 
 def _register_again(bound: dict[str, str], *, now: datetime) -> AgentSession:
@@ -130,9 +119,9 @@ def adopt(session: AgentSession, *, now: datetime) -> int:
     """Give the session everything that waits for nobody yet, and stick those pins to it. Returns
     how many rows that were. A probe gets nothing. Needs `pins.event_log.writer()`.
     """
-    unassigned = Delivery.objects.filter(session_id=None, status=_PENDING)
-    if session.agent in registry.PROBES or not unassigned.exists():
+    if session.agent == registry.PROBE or not statements.is_anything_unassigned():
         return 0
+    unassigned = Delivery.objects.filter(session_id=None, status=_PENDING)
     pins.bind_free_pins(
         pin_ids=unassigned.order_by().values_list("pin_id", flat=True).distinct(),
         agent=session.agent,

@@ -7,7 +7,7 @@ nobody can know before. Touches no database; see docs/architecture.md, "Words ag
 
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,6 +20,8 @@ _PLACE_BYTES: Final = 300
 _QUOTED_CHARS: Final = 100
 #: A part of a card that must be cut keeps at least so many bytes.
 _LEAST_BYTES: Final = 80
+#: No line is shorter.
+_LEAST_LINE_BYTES: Final = 24
 #: Room kept for the sentence that says how many pins are left out.
 _LEFT_OUT_BYTES: Final = 160
 #: Cards in a row that may not fit before the rest is left for the next turn.
@@ -90,19 +92,20 @@ _TAG: Final = re.compile(
     r"|context|pinbox|admin|sys\b|im_))|[\uff1c\ufe64]",
     re.IGNORECASE,
 )
-_SPACES: Final = re.compile(r"\s+")
 
 
 def tamed(text: str) -> str:
     """Foreign text that shows what it is: one kind of newline, nothing unseen, no tags of ours or
     of an agent's.
     """
+    if text.isascii() and text.isprintable() and "<" not in text:
+        return text  # most texts, at a tenth of the cost
     text = _UNSEEN.sub("\ufffd", _NEWLINE.sub("\n", text))
     return _TAG.sub("\u2039", text)
 
 
 def one_line(text: str) -> str:
-    return _SPACES.sub(" ", tamed(text)).strip()
+    return " ".join(tamed(text).split())
 
 
 def quoted(label: str, text: str) -> str:
@@ -183,7 +186,7 @@ def line_text(line: Line) -> str:
 
 
 def _short(text: str) -> str:
-    flat = one_line(text[: 4 * _QUOTED_CHARS])
+    flat = one_line(text[: 2 * _QUOTED_CHARS])
     return flat if len(flat) <= _QUOTED_CHARS else flat[: _QUOTED_CHARS - 1] + "…"
 
 
@@ -197,10 +200,15 @@ _MANUAL: Final = (
 
 
 def context(
-    *, open_pins: int, cards: Iterable[Card], lines: Iterable[Line] = (), is_hold: bool = False
+    *,
+    open_pins: int,
+    cards: Iterable[Card],
+    lines_besides: Callable[[Collection[str]], Iterable[Line]] = lambda in_full: (),
+    is_hold: bool = False,
 ) -> Context:
-    """What a turn gets: `cards` in full while they fit, then `lines`, both best first and lazily
-    read. At most MAX_CONTEXT_BYTES; empty when there is nothing to say.
+    """What a turn gets: `cards` in full while they fit, then a line for each other open pin, both
+    best first and read no further than they fit. `lines_besides` gives the lines of the pins that
+    are not among those in full. At most MAX_CONTEXT_BYTES; empty when there is nothing to say.
 
     `is_hold`: the text keeps a turn from ending, so it lists only what arrived meanwhile.
     """
@@ -234,9 +242,7 @@ def context(
         context.in_full.append(card.id)
         open_shown += card.status == "open"
     listed = 0
-    for line in lines:
-        if line.id in context.in_full:
-            continue
+    for line in lines_besides(context.in_full) if room > _LEAST_LINE_BYTES else ():
         piece = line_text(line) if listed else "Open besides:\n" + line_text(line)
         if size(piece) > room:
             break

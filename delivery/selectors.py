@@ -13,7 +13,7 @@ def pins_with_news(session: AgentSession) -> QuerySet[Delivery, str]:
     waits for nobody, which it would take over.
     """
     whose = Q(session_id=session.id)
-    if session.agent not in registry.PROBES:
+    if session.agent != registry.PROBE:
         whose |= Q(session_id=None)
     rows = Delivery.objects.filter(whose, status=Delivery.Status.PENDING).order_by()
     return rows.values_list("pin_id", flat=True).distinct()

@@ -80,14 +80,3 @@ def tally() -> dict[str, int]:
     """How many pins are open and resolved."""
     counts = dict(Tally.objects.values_list("status", "pins"))
     return {status: counts.get(status, 0) for status in Pin.Status.values}
-
-
-def heads(pin_ids: Iterable[str]) -> dict[str, tuple[int, str, dict[str, Any]]]:
-    """Number, status and what was pinned (text, kind, target, move, env, author) of each pin that
-    is there, by id.
-    """
-    rows = Pin.objects.filter(pk__in=list(pin_ids)).values_list("id", "n", "status", "head")
-    return {
-        pin_id: (n, status, json.loads("{" + head.rstrip(",") + "}"))
-        for pin_id, n, status, head in rows
-    }

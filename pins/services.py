@@ -7,7 +7,7 @@ from typing import Any
 
 from pinbox.contract import Caller, PinboxError, new_id, now_iso
 
-from . import selectors
+from . import selectors, statements
 from .event_log import append, encode, writer
 from .events import MessagePayload, PinPayload, in_wire_order
 from .models import Binding, Pin
@@ -95,12 +95,7 @@ def verify_pin(*, pin_id: str, outcome: str) -> PinPayload:
 
 def bind_pin(*, pin_id: str, agent: str, key: str, cwd: str | None = None) -> None:
     """Stick a pin to an agent session. May be called twice; a later call rebinds."""
-    Binding.objects.bulk_create(
-        [Binding(pin_id=pin_id, agent=agent, key=key, json=_bound_json(agent, key, cwd))],
-        update_conflicts=True,
-        unique_fields=["pin"],
-        update_fields=["agent", "key", "json"],
-    )
+    statements.bind(pin_id, agent, key, _bound_json(agent, key, cwd))
 
 
 def bind_free_pins(*, pin_ids: Iterable[str], agent: str, key: str, cwd: str | None = None) -> None:

@@ -7,14 +7,18 @@ from pinbox.contract import SESSION_ID, PinboxError
 
 from .models import AgentSession
 
-#: Agents that only look whether everything works: nothing is ever meant for them.
-PROBES: Final = frozenset({"doctor"})
+#: The agent that only looks whether everything works: nothing is ever meant for it.
+PROBE: Final = "doctor"
 
 _SESSION_ID = re.compile(SESSION_ID)
 
 
 def find(*, agent: str, key: str) -> AgentSession | None:
-    return AgentSession.objects.filter(agent=agent, key=key).first()
+    # Written out because every hook asks it: composing it takes the ORM 600 us more.
+    found = AgentSession.objects.raw(
+        "SELECT * FROM agent_sessions_agentsession WHERE agent = %s AND key = %s", [agent, key]
+    )
+    return next(iter(found), None)
 
 
 def require(session_id: str) -> AgentSession:
@@ -60,10 +64,11 @@ def predecessor(session: AgentSession) -> AgentSession | None:
 
 
 def most_recent_not_ended() -> AgentSession | None:
-    """The session seen last that nobody ended. Probes are left out."""
-    return (
-        AgentSession.objects.filter(ended_at=None, superseded_by="")
-        .exclude(agent__in=PROBES)
-        .order_by("-last_seen_at", "-id")
-        .first()
+    """The session seen last that nobody ended. The probe is left out."""
+    # Written out because every new pin asks it.
+    found = AgentSession.objects.raw(
+        "SELECT * FROM agent_sessions_agentsession WHERE ended_at IS NULL AND superseded_by = ''"
+        " AND agent <> %s ORDER BY last_seen_at DESC, id DESC LIMIT 1",
+        [PROBE],
     )
+    return next(iter(found), None)

@@ -7,7 +7,7 @@ See docs/architecture.md, "Sessions".
 from datetime import datetime
 from typing import Final
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from pinbox.contract import PinboxError, new_id
 
@@ -85,6 +85,7 @@ def register(
         if not created:
             session.superseded_by = ""
             session.cwd = cwd or session.cwd
+            session.save(update_fields=["superseded_by", "cwd"])
             touch(session, process=process, now=now)
     return session, created
 
@@ -96,7 +97,15 @@ def touch(session: AgentSession, *, process: Process | None = None, now: datetim
     if process is not None and (session.pid, session.pid_started) != process:
         for name, value in _process_fields(process).items():
             setattr(session, name, value)
-    session.save(force_update=True)
+        session.save(force_update=True)
+        return
+    # Written out because every hook does it: composing it takes the ORM 500 us more.
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE agent_sessions_agentsession SET last_seen_at = %s, ended_at = NULL"
+            " WHERE id = %s",
+            [connection.ops.adapt_datetimefield_value(now), session.id],
+        )
 
 
 def _process_fields(process: Process | None) -> dict[str, object]:
