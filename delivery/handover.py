@@ -126,7 +126,7 @@ def _cards(news: News, unseen: Iterable[str] = ()) -> Iterator[Card]:
             # What an agent answered last waits for a person, not for the agent.
             if pin_id in heads and not (newest and newest[0][0] == "agent"):
                 words = [_words(message) for _, message in reversed(newest)]
-                yield _card(pin_id, heads[pin_id], messages=words)
+                yield _card(pin_id, heads[pin_id], messages=words, is_recap=True)
 
 
 def _card(pin_id: str, head: _Head, *, messages: list[Words], **more: bool) -> Card:

@@ -52,6 +52,8 @@ class Card:
     #: The pin itself is new to this session, not only what was said on it.
     is_new: bool = True
     is_reopened: bool = False
+    #: Nothing happened, but this conversation knows nothing of the pin that it is stuck to.
+    is_recap: bool = False
     messages: Sequence[Words] = ()
 
 
@@ -88,8 +90,8 @@ _UNSEEN: Final = re.compile(
 #: write about; names that steer a model, compound names and full-width look-alikes are not.
 _TAG: Final = re.compile(
     r"(?:<|[\uff1c\ufe64\u2039\u27e8\u3008])(?=[\s<\uff1c/\uff0f\u2215\u2044\\|!?]*"
-    r"(?:[a-z]+[-_:|][a-z]|antml|system|user|assistant|human|developer|tool|function|instruction"
-    r"|context|pinbox|admin|sys\b|im_))|[\uff1c\ufe64]",
+    r"(?:[a-z]+[-_:|][a-z]|system|sys\b|user|assistant|human|developer|admin|tool|function|invoke"
+    r"|parameter|thinking|instruction|reminder|important|context|result|pinbox))|[\uff1c\ufe64]",
     re.IGNORECASE,
 )
 
@@ -148,7 +150,7 @@ def card_text(card: Card, room: int) -> str:
 
 def _card_cut_to(card: Card, most: int) -> str:
     """The card with no text of more than `most` bytes."""
-    pieces = [f"#{card.n} {card.id}, {card.status}, {_news_of(card)}\n"]
+    pieces = [f"#{card.n} {card.id}, {', '.join([card.status, *_news_of(card)])}\n"]
     for label, value in (("place", card.place), ("url", card.url)):
         if value:
             pieces.append(quoted(label, one_line(cut(value, _PLACE_BYTES)[0])))
@@ -160,15 +162,16 @@ def _card_cut_to(card: Card, most: int) -> str:
     return "".join(pieces)
 
 
-def _news_of(card: Card) -> str:
-    news = ["new"] if card.is_new and not card.is_reopened else []
+def _news_of(card: Card) -> Iterator[str]:
+    if card.is_recap:
+        yield "yours"
+        return
     if card.is_reopened:
-        news.append("reopened: the fix was not accepted")
+        yield "reopened: the fix was not accepted"
+    elif card.is_new:
+        yield "new"
     if card.messages:
-        news.append(
-            "1 new message" if len(card.messages) == 1 else f"{len(card.messages)} new messages"
-        )
-    return ", ".join(news)
+        yield f"{len(card.messages)} new message{'s' if len(card.messages) > 1 else ''}"
 
 
 def _cut_quote(label: str, text: str, most: int, pin_id: str) -> Iterator[str]:
