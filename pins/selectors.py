@@ -36,7 +36,9 @@ def pins_of(*, status: str | None = None) -> QuerySet[Pin]:
 
 def require_pin(pin_id: str) -> int:
     """The pin's number. Raises E_NOT_FOUND."""
-    n = Pin.objects.filter(pk=pin_id).values_list("n", flat=True).first()
+    known = Pin.objects.filter(pk=pin_id).values_list("n", flat=True)
+    # PostgreSQL cannot even be asked for an id with a NUL in it.
+    n = known.first() if _PIN_ID.fullmatch(pin_id) else None
     if n is None:
         raise unknown_pin(pin_id)
     return n
