@@ -9,8 +9,8 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Max
 
+from . import statements
 from .models import Event
 from .signals import event_committed, event_recorded
 
@@ -53,7 +53,7 @@ def append(event_type: str, payload: Mapping[str, Any], *, subject: str, at: str
     event = Event(
         seq=last_seq() + 1, type=event_type, at=at, subject=subject, payload=encode(payload)
     )
-    event.save(force_insert=True)
+    statements.insert_event(event.seq, event_type, at, subject, event.payload)
     event_recorded.send(Event, event=event, replayed=False)
     transaction.on_commit(lambda: event_committed.send_robust(Event, seq=event.seq))
     return event
@@ -61,7 +61,7 @@ def append(event_type: str, payload: Mapping[str, Any], *, subject: str, at: str
 
 def last_seq() -> int:
     """Seq of the newest event, 0 in an empty log."""
-    return Event.objects.aggregate(last=Max("seq"))["last"] or 0
+    return statements.last_seq()
 
 
 def tail(after: int, limit: int) -> list[Event]:

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.db import connection, models, transaction
-from django.db.models import F
 
-from . import search
+from . import search, statements
 from .event_log import encode, writer
 from .events import halves
 from .models import Event, Pin, SearchText, Tally, ThreadMessage
@@ -41,16 +40,9 @@ def apply(event: Event) -> None:
 
 
 def _apply_pin(event: Event, pin: dict[str, Any]) -> None:
-    before = (
-        None
-        if event.type == "pin.created"
-        else Pin.objects.filter(pk=pin["id"]).values_list("status", "seq").first()
-    )
-    if before is not None and before[1] >= event.seq:
-        return
     head, tail = halves(pin)
     bound = {"agentSession": pin["agentSession"]} if "agentSession" in pin else {}
-    row = Pin(
+    row = statements.PinRow(
         id=pin["id"],
         n=pin["n"],
         status=pin["status"],
@@ -60,54 +52,32 @@ def _apply_pin(event: Event, pin: dict[str, Any]) -> None:
         bound=_members(bound),
         tail=encode(tail)[1:-1],
     )
+    before = None if event.type == "pin.created" else statements.status_and_seq(row.id)
     if before is None:
         # Applied before? Then the row stands, and this event has nothing to say.
-        if not _inserted(row):
+        if not statements.insert_pin(row):
             return
-        _count(row.status, 1)
+        statements.count(row.status, 1)
     else:
-        row.save(force_update=True)
-        if before[0] != row.status:
-            _count(before[0], -1)
-            _count(row.status, 1)
+        status, seq = before
+        if seq >= event.seq:
+            return
+        statements.update_pin(row)
+        if status != row.status:
+            statements.count(status, -1)
+            statements.count(row.status, 1)
     search.index(row.n, event.seq, search.texts_of_pin(event.type, pin))
 
 
 def _apply_message(event: Event, message: dict[str, Any]) -> None:
-    row = ThreadMessage(
-        id=message["id"],
-        pin_id=message["pinId"],
-        seq=event.seq,
-        role=message["role"],
-        json=event.payload,
-    )
-    if _inserted(row):
-        n = Pin.objects.values_list("n", flat=True).get(pk=row.pin_id)
-        search.index(n, event.seq, [message["text"]])
+    pin_id = message["pinId"]
+    if statements.insert_message(message["id"], pin_id, event.seq, message["role"], event.payload):
+        search.index(statements.number_of(pin_id), event.seq, [message["text"]])
 
 
 def _members(document: dict[str, Any]) -> str:
     """The inside of a JSON object with a comma after its last member, or nothing."""
     return encode(document)[1:-1] + "," if document else ""
-
-
-def _inserted(row: models.Model) -> bool:
-    """Insert unless a row of that key is there; tells which. One statement on both databases."""
-    table = row._meta
-    fields = table.concrete_fields
-    columns = ", ".join(f'"{field.column}"' for field in fields)
-    sql = (
-        f'INSERT INTO "{table.db_table}" ({columns})'  # noqa: S608 - names of our own model
-        f" VALUES ({', '.join(['%s'] * len(fields))}) ON CONFLICT DO NOTHING"
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [getattr(row, field.attname) for field in fields])
-        return bool(cursor.rowcount)
-
-
-def _count(status: str, change: int) -> None:
-    if not Tally.objects.filter(pk=status).update(pins=F("pins") + change):
-        Tally.objects.create(status=status, pins=change)
 
 
 def rebuild() -> int:

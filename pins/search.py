@@ -14,6 +14,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Q, QuerySet
 
+from . import statements
 from .models import Pin, SearchText
 
 _SEQ_BITS = 40
@@ -49,10 +50,7 @@ def index(n: int, seq: int, texts: list[str]) -> None:
     """Remember the texts that event `seq` gave to pin number `n`. May be called twice."""
     if not texts:
         return
-    SearchText.objects.bulk_create(
-        [SearchText(id=n << _SEQ_BITS | seq, n=n, body=fold("\n".join(texts)))],
-        ignore_conflicts=True,
-    )
+    statements.insert_search_text(n << _SEQ_BITS | seq, n, fold("\n".join(texts)))
 
 
 def matching(pins: QuerySet[Pin], query: str) -> QuerySet[Pin]:

@@ -10,7 +10,7 @@ from pinbox.contract import Caller, PinboxError, new_id, now_iso
 from . import selectors, statements
 from .event_log import append, encode, writer
 from .events import MessagePayload, PinPayload, in_wire_order
-from .models import Binding, Pin
+from .models import Binding
 
 
 def create_pin(*, data: Mapping[str, Any], caller: Caller, git: Mapping[str, str]) -> PinPayload:
@@ -26,7 +26,7 @@ def create_pin(*, data: Mapping[str, Any], caller: Caller, git: Mapping[str, str
                 "env": {**data.get("env", {}), **git},
                 "author": _author(data["author"], caller),
                 "id": new_id("pin"),
-                "n": _next_number(),
+                "n": statements.last_number() + 1,
                 "schemaVersion": 1,
                 "status": "open",
                 "createdAt": at,
@@ -153,8 +153,3 @@ def _refuse_aim(data: Mapping[str, Any], caller: Caller) -> None:
     else:
         return
     raise PinboxError("E_AUTH", told, "use the full token, or leave that field out", status=403)
-
-
-def _next_number() -> int:
-    newest = Pin.objects.order_by("-n").values_list("n", flat=True).first()
-    return (newest or 0) + 1

@@ -6,7 +6,7 @@ They are the same text on both databases.
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -87,3 +87,96 @@ def binding_of(pin_id: str) -> dict[str, str] | None:
         return None
     bound: dict[str, str] = json.loads("{" + found[0][0].rstrip(",") + "}")["agentSession"]
     return bound
+
+
+# --- what a write needs -------------------------------------------------------------------------
+
+
+class PinRow(NamedTuple):
+    """A row of `pins_pin`."""
+
+    id: str
+    n: int
+    status: str
+    seq: int
+    created_at: str
+    head: str
+    bound: str
+    tail: str
+
+
+def last_seq() -> int:
+    """Seq of the newest event, 0 in an empty log."""
+    return int(fetch("SELECT MAX(seq) FROM pins_event")[0][0] or 0)
+
+
+def insert_event(seq: int, kind: str, at: str, subject: str, payload: str) -> None:
+    execute(
+        "INSERT INTO pins_event (seq, type, at, subject, payload) VALUES (%s, %s, %s, %s, %s)",
+        [seq, kind, at, subject, payload],
+    )
+
+
+def last_number() -> int:
+    """Number of the newest pin, 0 where there is none."""
+    return int(fetch("SELECT MAX(n) FROM pins_pin")[0][0] or 0)
+
+
+def number_of(pin_id: str) -> int:
+    """Number of a pin that is there."""
+    return int(fetch("SELECT n FROM pins_pin WHERE id = %s", [pin_id])[0][0])
+
+
+def status_and_seq(pin_id: str) -> tuple[str, int] | None:
+    """Status of a pin and seq of the event that gave it its row."""
+    found = fetch("SELECT status, seq FROM pins_pin WHERE id = %s", [pin_id])
+    return found[0] if found else None
+
+
+def insert_pin(row: PinRow) -> bool:
+    """Unless a pin of that id is there; tells which."""
+    return (
+        execute(
+            "INSERT INTO pins_pin (id, n, status, seq, created_at, head, bound, tail)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            row,
+        )
+        > 0
+    )
+
+
+def update_pin(row: PinRow) -> None:
+    execute(
+        "UPDATE pins_pin SET n = %s, status = %s, seq = %s, created_at = %s, head = %s,"
+        " bound = %s, tail = %s WHERE id = %s",
+        [*row[1:], row.id],
+    )
+
+
+def insert_message(id: str, pin_id: str, seq: int, role: str, text: str) -> bool:
+    """Unless a message of that id is there; tells which. `text` is its JSON."""
+    return (
+        execute(
+            "INSERT INTO pins_threadmessage (id, pin_id, seq, role, json)"
+            " VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            [id, pin_id, seq, role, text],
+        )
+        > 0
+    )
+
+
+def insert_search_text(id: int, n: int, body: str) -> None:
+    """Unless it is there."""
+    execute(
+        "INSERT INTO pins_searchtext (id, n, body) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+        [id, n, body],
+    )
+
+
+def count(status: str, change: int) -> None:
+    """Add to the number of pins that have a status."""
+    execute(
+        "INSERT INTO pins_tally (status, pins) VALUES (%s, %s)"
+        " ON CONFLICT (status) DO UPDATE SET pins = pins_tally.pins + excluded.pins",
+        [status, change],
+    )
