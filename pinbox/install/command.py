@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pinbox import project
+from pinbox.contract import PinboxError
 from pinbox.install import files, planning, undoing
 from pinbox.install.planning import Options, Plan, plan
 
@@ -46,7 +47,16 @@ def run(options: Options, *, ask: Callable[[Plan], bool] | None = None) -> dict[
     may = options.yes or (options.ask and ask is not None and ask(found))
     if not may:
         return _result(found, applied=False)
-    return apply(found)
+    try:
+        return apply(found)
+    except PinboxError as error:
+        if error.code != "E_CONFLICT" or not options.yes:
+            raise
+    with files.alone(root):  # another init was quicker: see what it left to do
+        found = plan(root, options)
+        if not found.is_empty:
+            _apply(found)
+    return _result(found, applied=True)
 
 
 def apply(found: Plan) -> dict[str, Any]:
@@ -55,7 +65,10 @@ def apply(found: Plan) -> dict[str, Any]:
     The record is written first: whenever this is interrupted, undo knows what there was.
     """
     if not found.is_empty:
-        _apply(found)
+        files.check(found.changes)
+        project.pinbox_dir(found.root)
+        with files.alone(found.root):
+            _apply(found)
     return _result(found, applied=True)
 
 
@@ -66,29 +79,28 @@ def _apply(found: Plan) -> None:
     for change in found.changes:
         if change.kind != "launcher":
             record.add(change, cleaned=undoing.cleaned(root, change))
-    files.check(found.changes)
-    project.pinbox_dir(root)
+    record.folders += [str(folder) for folder in files.missing_folders(found.changes)]
     place = root / project.FOLDER / files.RECORD
     project.private_write(place, record.encode(root))
     try:
-        record.folders += [str(folder) for folder in files.apply_all(found.changes)]
+        files.apply_all(found.changes)
     except BaseException:
         if old_record is not None:
             project.private_write(place, old_record)
-        else:
-            place.unlink(missing_ok=True)
+            raise
+        place.unlink(missing_ok=True)
         if found.data["pinboxDir"] == "created":
             (root / project.FOLDER / ".gitignore").unlink(missing_ok=True)
             files.remove_empty([root / project.FOLDER])
         raise
-    project.private_write(place, record.encode(root))
 
 
 def undo(root: Path, options: Options) -> dict[str, Any]:
     """Take out what init put in. With `dry_run` only say what that would be."""
     found = undoing.plan(root, options)
     if not options.dry_run:
-        undoing.apply(found)
+        with files.alone(root):
+            undoing.apply(found)
     return undoing.result(found, applied=not options.dry_run)
 
 

@@ -6,12 +6,13 @@ link that leaves the folder it belongs to, and can be put back byte for byte.
 
 import base64
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +22,7 @@ from pinbox.contract import PinboxError
 
 #: in `.pinbox/`: what init changed, for undo
 RECORD: Final = "init.json"
+_TEMPORARY: Final = ".pinbox-"
 MAX_READ_BYTES: Final = 8 * 1024 * 1024
 
 
@@ -95,28 +97,35 @@ def check(changes: Iterable[Change]) -> None:
         _check_writable(change.path)
 
 
-def apply_all(changes: Iterable[Change]) -> list[Path]:
-    """Make the changes, or none of them. The folders made for them, outermost first.
+def missing_folders(changes: Iterable[Change]) -> list[Path]:
+    """Folders that will be made for the changes, outermost first."""
+    missing = [
+        folder
+        for change in changes
+        for folder in reversed(change.path.parents)
+        if not folder.exists()
+    ]
+    return list(dict.fromkeys(missing))
 
-    Raises PinboxError, as `check` does.
-    """
+
+def apply_all(changes: Iterable[Change]) -> None:
+    """Make the changes, or none of them. Raises PinboxError, as `check` does."""
     changes = list(changes)
     check(changes)
+    made = missing_folders(changes)
     done: list[Change] = []
-    folders: list[Path] = []
     try:
         for change in changes:
-            folders += _make_parents(change)
             done.append(change)
+            _make_parents(change)
             _put(change, change.after)
     except OSError as error:
         for change in reversed(done):
             with contextlib.suppress(OSError):
                 if _now(change) != change.before:
                     _put(change, change.before)
-        remove_empty(folders)
-        raise project.cannot_write(changes[len(done) - 1].path, error) from error
-    return folders
+        remove_empty(made)
+        raise project.cannot_write(done[-1].path, error) from error
 
 
 def _now(change: Change) -> bytes | None:
@@ -138,13 +147,13 @@ def _check_writable(path: Path) -> None:
         )
 
 
-def _make_parents(change: Change) -> list[Path]:
-    missing = [folder for folder in reversed(change.path.parents) if not folder.exists()]
-    for folder in missing:
+def _make_parents(change: Change) -> None:
+    for folder in reversed(change.path.parents):
+        if folder.exists():
+            continue
         folder.mkdir(0o700 if change.private else 0o777)
         if change.private:
             folder.chmod(0o700)  # a umask may have taken our own rights
-    return missing
 
 
 def _put(change: Change, content: bytes | None) -> None:
@@ -153,7 +162,7 @@ def _put(change: Change, content: bytes | None) -> None:
     if content is None:
         path.unlink(missing_ok=True)
         return
-    temporary = path.with_name(f".{path.name}.pinbox-{secrets.token_hex(4)}")
+    temporary = path.with_name(f".{path.name}{_TEMPORARY}{secrets.token_hex(4)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         descriptor = os.open(temporary, flags, 0o700 if change.private else change.mode)
@@ -180,11 +189,39 @@ def _keep_owner_and_mode(descriptor: int, path: Path) -> None:
     os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
 
 
+def is_leftover(name: str, of: Iterable[str]) -> bool:
+    """Whether `name` is a file that a killed init was writing in place of one of these."""
+    return any(name.startswith((f".{one}{_TEMPORARY}", f"{one}.tmp-")) for one in of)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what a killed init left beside a file it was writing."""
+    with contextlib.suppress(OSError):
+        for other in path.parent.iterdir():
+            if is_leftover(other.name, [path.name]):
+                other.unlink()
+
+
 def remove_empty(folders: Iterable[Path]) -> None:
     """Remove those of the folders that are empty, innermost first."""
     for folder in reversed(list(folders)):
         with contextlib.suppress(OSError):
             folder.rmdir()
+
+
+@contextlib.contextmanager
+def alone(root: Path) -> Iterator[None]:
+    """One init or undo at a time, in a project that has its `.pinbox/`."""
+    try:
+        descriptor = os.open(root / project.FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 # --- remembering ----------------------------------------------------------------------------------

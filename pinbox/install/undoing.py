@@ -11,7 +11,7 @@ from pinbox.install.files import Change, Entry, Record
 from pinbox.install.planning import Options, Plan, Step
 
 #: what `.pinbox/` holds when nothing but init ever wrote there
-_FURNITURE = frozenset((".gitignore", files.RECORD, launchers.NAME))
+_FURNITURE = (".gitignore", files.RECORD, launchers.NAME)
 
 
 def plan(root: Path, options: Options) -> Plan:
@@ -38,16 +38,20 @@ def apply(found: Plan) -> None:
     files.apply_all(found.changes)
     stuck = {step.path for step in found.steps if not step.ok and step.path is not None}
     left = Record({name: e for name, e in record.files.items() if Path(name) in stuck}, [])
+    own = root / project.FOLDER
+    places = [Path(name) for name in record.files]
+    for path in [*places, launchers.path_in(root), launchers.path_of_user(), own / files.RECORD]:
+        files.remove_leftovers(path)
     files.remove_empty(Path(folder) for folder in record.folders)
-    place = root / project.FOLDER / files.RECORD
+    place = own / files.RECORD
     if left.files:
         left.folders = record.folders
         project.private_write(place, left.encode(root))
         return
     place.unlink(missing_ok=True)
     if found.data["pinboxDir"] == "removed":
-        (root / project.FOLDER / ".gitignore").unlink(missing_ok=True)
-        files.remove_empty([root / project.FOLDER])
+        (own / ".gitignore").unlink(missing_ok=True)
+        files.remove_empty([own])
 
 
 def _places(root: Path, options: Options, record: Record) -> dict[Path, str]:
@@ -145,7 +149,10 @@ def _plan_launchers(root: Path) -> Step:
 def _keeps_folder(root: Path) -> bool:
     folder = root / project.FOLDER
     try:
-        return not frozenset(os.listdir(folder)) <= _FURNITURE
+        return any(
+            name not in _FURNITURE and not files.is_leftover(name, _FURNITURE)
+            for name in os.listdir(folder)
+        )
     except OSError:
         return False
 

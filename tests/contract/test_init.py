@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -106,6 +107,28 @@ def test_who_is_asked_sees_the_plan_and_may_refuse(repository):
 def test_nobody_is_asked_when_there_is_nothing_to_do(repository):
     command.run(YES)
     command.run(Options(), ask=lambda plan: pytest.fail("asked"))
+
+
+def test_inits_at_the_same_moment_end_as_one(repository):
+    repository.settings.parent.mkdir()
+    repository.settings.write_text('{"a": 1}')
+    before = repository.snapshot()
+    started = [
+        subprocess.Popen(
+            [PINBOX, "init", "--yes"],
+            cwd=repository.root,
+            env=repository.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+        )
+        for _ in range(6)
+    ]
+    answers = [json.loads(process.communicate(timeout=60)[0]) for process in started]
+    assert [process.returncode for process in started] == [0] * 6, answers
+    assert repository.commands() == REGISTERED
+    assert repository.hook.read_text().count(">>> pinbox") == 1
+    command.run(Options(undo=True))
+    assert repository.snapshot() == before
 
 
 @pytest.mark.parametrize("extra", [[], ["--json"], ["--no-input"], ["--agent", "claude"]])

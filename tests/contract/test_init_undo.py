@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -31,6 +32,42 @@ def test_undo_leaves_no_trace(repository):
     data = command.run(UNDO)
     assert data["undone"] is True
     assert data["pinboxDir"] == "removed"
+    assert repository.snapshot() == before
+
+
+KILLED = """if True:
+    import os, sys
+    from pathlib import Path
+    from pinbox.install import command, files, planning
+    from pinbox.install.planning import Options
+    left = int(sys.argv[1])
+    def counted(real):
+        def counting(self, *rest):
+            global left
+            left -= 1
+            if left < 0:
+                os._exit(9)
+            return real(self, *rest)
+        return counting
+    Path.replace = counted(Path.replace)
+    Path.mkdir = counted(Path.mkdir)
+    command.run(Options(yes=True))
+"""
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_an_init_that_was_killed_at_any_step_can_be_undone_and_done_again(repository, steps):
+    settle(repository, b'{"a": 1}')
+    before = repository.snapshot()
+    done = repository.run(sys.executable, "-c", KILLED, str(steps))
+    assert done.returncode in (0, 9), done.stderr
+    assert json.loads(repository.settings.read_bytes())["a"] == 1
+    command.run(UNDO)
+    assert repository.snapshot() == before
+    repository.run(sys.executable, "-c", KILLED, str(steps))
+    command.run(YES)
+    assert repository.commands() == REGISTERED
+    command.run(UNDO)
     assert repository.snapshot() == before
 
 
