@@ -43,7 +43,7 @@ def connect(
         state = read_hub(project)
         if not os.path.exists(os.path.join(project, FOLDER, HUB_LOCK)):
             raise NoHub("dead", f"{project}/{FOLDER} was removed while its hub ran")
-        if state.version != _own_version() and _is_older(state.version):
+        if state.version != _own_version() and _compare(state.version) < 0:
             raise NoHub("old", f"the hub runs version {state.version}")
     except NoHub as error:
         if not start:
@@ -70,12 +70,9 @@ class Hub:
         nevertheless.
         """
         own = _own_version()
-        if self.state.version == own or _is_older(self.state.version):
+        if self.state.version == own or _compare(self.state.version) <= 0:
             return None
-        return (
-            f"the hub runs pinbox {self.state.version}, this is {own}: "
-            "upgrade this one, or run `pinbox stop` to start its own"
-        )
+        return f"the hub runs pinbox {self.state.version}, this is {own}: upgrade this one"
 
     def request(
         self,
@@ -114,7 +111,8 @@ class Hub:
         try:
             answer = self._ask(method, target, headers, content)
         except (wire.WireError, _Deaf) as error:
-            if not self._start:
+            # One that lives and is merely slow would be as slow again.
+            if not self._start or isinstance(error, wire.TimedOut):
                 raise self._unreachable(error) from error
             silence = error.silence if isinstance(error, _Deaf) else None
         else:
@@ -203,10 +201,11 @@ def _own_version() -> str:
     return __version__
 
 
-def _is_older(version: str) -> bool:
+def _compare(version: str) -> int:
+    """-1, 0 or 1 as `version` is older than ours, as good as equal, or newer."""
     from .daemon import compare_versions  # only when versions differ
 
-    return compare_versions(version, _own_version()) < 0
+    return compare_versions(version, _own_version())
 
 
 def session_header(environ: Mapping[str, str]) -> str | None:
@@ -236,7 +235,10 @@ def quote(text: str) -> str:
     """Percent-encode one path segment or query value (`urllib.parse` costs more than a whole
     request).
     """
-    data = text.encode("utf-8", "surrogateescape")
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        data = text.encode("utf-8", "replace")
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in data)
 
 
