@@ -5,6 +5,7 @@ created.
 nothing while their times stand.
 """
 
+import os
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,14 +24,18 @@ def branch_and_commit(project: Path | None) -> dict[str, str]:
 
 
 def _git_dir(project: Path) -> Path | None:
-    for folder in (project, *project.parents):
-        dot_git = folder / ".git"
-        if dot_git.is_dir():
-            return dot_git
-        if dot_git.is_file():
-            named = dot_git.read_text("utf-8").partition("gitdir:")[2].strip()
-            return folder / named if named else None
-    return None
+    # Text, not Path: this runs for every pin, and a project without git has it walk to the root.
+    folder = str(project)
+    while True:
+        dot_git = f"{folder.rstrip('/')}/.git"
+        if os.path.isdir(dot_git):
+            return Path(dot_git)
+        if os.path.isfile(dot_git):
+            named = Path(dot_git).read_text("utf-8").partition("gitdir:")[2].strip()
+            return Path(folder) / named if named else None
+        if folder == "/":
+            return None
+        folder = os.path.dirname(folder)
 
 
 def _common_dir(git: Path) -> Path:
