@@ -22,6 +22,8 @@ _DROPPED_NAMES = (
     "LANGUAGE",
     "NO_COLOR",
     "FORCE_COLOR",
+    # A command would be compiled anew each time it is run.
+    "PYTHONDONTWRITEBYTECODE",
     "PYTHONWARNINGS",
 )
 
