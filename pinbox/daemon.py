@@ -45,6 +45,8 @@ HUNG_AFTER_S: Final = 12.0
 #: machine.
 STOP_TIMEOUT_S: Final = 5.0
 _POLL_S: Final = 0.02
+#: Seconds for which one hook believes what another wrote about a silent hub.
+_NOTE_VALID_S: Final = 600.0
 LOG_FILE: Final = "hub.log"
 _SPAWN_LOCK: Final = "spawn.lock"
 #: Exit code of a hub that found another one serving its project.
@@ -250,12 +252,15 @@ def hub_for_hook(project: bytes, timeout_s: float) -> tuple[int, str]:
     folder = Path(os.fsdecode(project))
     note = state_dir(folder) / "hub.silent"
     silence = None
+    started = time.monotonic()
     with contextlib.suppress(NoHub, OSError, ValueError):
         state = read_hub(folder)
         instance, since = note.read_text("ascii").split()
-        if instance == state.instance:
-            silence = Silence(state, max(0.0, time.monotonic() - float(since)))
-    started = time.monotonic()
+        so_far_s = started - float(since)
+        # Only a stopped process is still as it was then, and only if that was not long ago.
+        is_stopped = process_condition(state.pid) in ("T", "t")
+        if instance == state.instance and is_stopped and 0 <= so_far_s < _NOTE_VALID_S:
+            silence = Silence(state, so_far_s)
     try:
         found = ensure_hub(folder, max(0.1, timeout_s), silence)
     except PinboxError:
@@ -397,10 +402,18 @@ def hub_command() -> list[str]:
     """
     package = Path(__file__).resolve().parent
     if package.parent.name in ("site-packages", "dist-packages"):
-        return [sys.executable, "-I", "-m", "pinbox.hub"]
+        return [_interpreter(), "-I", "-m", "pinbox.hub"]
     # A checkout, which an isolated interpreter need not know.
     script = "import sys; sys.path.insert(0, sys.argv.pop(1)); from pinbox.hub import main; "
-    return [sys.executable, "-I", "-c", script + "sys.exit(main())", str(package.parent)]
+    return [_interpreter(), "-I", "-c", script + "sys.exit(main())", str(package.parent)]
+
+
+def _interpreter() -> str:
+    """The Python that runs us; inside another program (an embedding server) its installation's."""
+    name = os.path.basename(sys.executable or "")
+    if name.startswith(("python", "pypy")):
+        return sys.executable
+    return os.path.join(sys.prefix, "bin", "python3")
 
 
 def spawn_command(project: Path) -> list[str]:

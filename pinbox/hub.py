@@ -55,6 +55,18 @@ _LOCK_TIMEOUT_S: Final = 10.0
 _BACKLOG: Final = 512
 #: Connections held while the stack loads; more wait in the kernel's queue.
 _MAX_HELD: Final = 256
+#: Headers that programs, but no page in a browser, send to `/health`; none of them matters to it.
+_HARMLESS_HEADERS: Final = frozenset(
+    (
+        b"accept",
+        b"accept-encoding",
+        b"accept-language",
+        b"cache-control",
+        b"connection",
+        b"sec-fetch-mode",  # Node's fetch; a browser adds sec-fetch-site
+        b"user-agent",
+    )
+)
 
 
 class AlreadyServed(Exception):
@@ -295,7 +307,7 @@ class Lobby:
             name = name.lower()
             if name == b"host":
                 hosts.append(value.strip().lower())
-            elif name not in (b"connection", b"accept", b"user-agent", b"accept-encoding"):
+            elif name not in _HARMLESS_HEADERS:
                 return False
         return len(hosts) == 1 and hosts[0] in self._hosts
 

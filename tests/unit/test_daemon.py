@@ -149,3 +149,10 @@ def test_a_process_that_got_the_pid_of_a_hub_is_not_signalled(process):
         assert not target.is_alive()
         target.send(signal.SIGKILL)
     assert process.poll() is None
+
+
+def test_inside_another_program_the_hub_runs_on_the_installations_python(monkeypatch):
+    assert daemon.hub_command()[0] == sys.executable
+    for embedding in ("/usr/sbin/uwsgi", "", None):
+        monkeypatch.setattr(sys, "executable", embedding)
+        assert os.access(daemon.hub_command()[0], os.X_OK)
