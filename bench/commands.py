@@ -26,7 +26,7 @@ def hook(runs: int) -> list[Figure]:
             place.data("POST", "/pins", pin_input(number))
         command = ["/bin/sh", "-c", place.hook_command()]
         environ = {**place.environ, "CLAUDE_PROJECT_DIR": str(place.project)}
-        payload = _payload(place.project)
+        payload = hook_payload(place.project)
         said = run(command, place.project, environ, payload)
         if b"additionalContext" not in said:
             raise RuntimeError(f"the hook said nothing of five open pins: {said!r}")
@@ -41,7 +41,7 @@ def hook(runs: int) -> list[Figure]:
                 ["/bin/sh", "-c", place.hook_command("Stop")],
                 place.project,
                 environ,
-                _payload(place.project, "Stop"),
+                hook_payload(place.project, "Stop"),
             ),
             lambda: _bare_python(place.project),
             runs=runs,
@@ -194,7 +194,7 @@ def _bare_python(cwd: Path) -> None:
     run([sys.executable, "-I", "-S", "-c", "pass"], cwd, clean_environ())
 
 
-def _payload(project: Path, event: str = "UserPromptSubmit") -> bytes:
+def hook_payload(project: Path, event: str = "UserPromptSubmit") -> bytes:
     document = {
         "session_id": SESSION,
         "transcript_path": "/nowhere/transcript.jsonl",
