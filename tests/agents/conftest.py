@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ import pytest
 from tests.wait import wait_until
 
 from . import install
-from .program import Turn, run_turn
+from .model import Answer
+from .program import Turn, run_conversation, run_turn
 
 #: What a shell started from nowhere has: no virtual environment, no node, no developer's folders.
 PLAIN_PATH = "/usr/bin:/bin"
@@ -55,6 +56,11 @@ class Workplace:
     def turn(self, **options: Any) -> Turn:
         options.setdefault("environ", self.environ)
         return run_turn(self.program, project=self.project, **options)
+
+    def conversation(self, *steps: str | Callable[[], object], answers: list[Answer]) -> Turn:
+        return run_conversation(
+            self.program, *steps, project=self.project, environ=self.environ, answers=answers
+        )
 
     def shell(self, *command: str) -> str:
         """Run a command as the person would. Fails the test when it fails."""

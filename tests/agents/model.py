@@ -24,14 +24,21 @@ _USAGE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the model says next: a text that ends the turn, or a shell command for the agent to run.
+    """What the model says next: a text that ends the turn, a shell command for the agent to run, or
+    the prompt of a subagent for it to start.
 
-    `meanwhile` is called before the answer is sent, while the agent waits for it.
+    `meanwhile` is called before the answer is sent, while the agent waits for it. With `asked`, it
+    is for the conversation whose first message holds that text.
     """
 
     text: str = ""
     command: str = ""
+    subagent: str = ""
+    asked: str = ""
     meanwhile: Callable[[], object] | None = None
+
+
+_ENOUGH = Answer(text="DONE")
 
 
 def strings(value: object) -> Iterator[str]:
@@ -58,13 +65,20 @@ class Model:
     def next(self, body: Body) -> Answer:
         with self._lock:
             self.requests.append(body)
-            answer = self._answers.pop(0) if self._answers else Answer(text="DONE")
+            opening = self.opening(-1)
+            answer = next((one for one in self._answers if one.asked in opening), _ENOUGH)
+            if answer is not _ENOUGH:
+                self._answers.remove(answer)
         if answer.meanwhile:
             try:
                 answer.meanwhile()
             except BaseException as error:
                 self.errors.append(error)
         return answer
+
+    def opening(self, number: int) -> str:
+        """The first message of the conversation that a request belongs to."""
+        return " ".join(strings(self.requests[number]["messages"][:1]))
 
     def saw(self, text: str) -> list[int]:
         """Numbers (from 0) of the requests in which `text` stands."""
@@ -145,15 +159,15 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _block(answer: Answer) -> tuple[Body, str]:
-    if not answer.command:
+    if answer.command:
+        name, told = "Bash", {"command": answer.command, "description": "a step of the task"}
+    elif answer.subagent:
+        name, told = "Task", {"prompt": answer.subagent, "description": "a part of the task"}
+        told["subagent_type"] = "general-purpose"
+    else:
         return {"type": "text", "text": answer.text}, "end_turn"
-    tool = {
-        "type": "tool_use",
-        "id": f"toolu_{uuid.uuid4().hex[:20]}",
-        "name": "Bash",
-        "input": {"command": answer.command, "description": "a step of the task"},
-    }
-    return tool, "tool_use"
+    block_id = f"toolu_{uuid.uuid4().hex[:20]}"
+    return {"type": "tool_use", "id": block_id, "name": name, "input": told}, "tool_use"
 
 
 class _Server(ThreadingHTTPServer):

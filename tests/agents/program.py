@@ -9,7 +9,9 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,10 @@ from typing import Any
 from .model import Answer, Model, serving
 
 TURN_TIMEOUT_S = 60
-KILL_TIMEOUT_S = 5
+_ALWAYS = (
+    *("--permission-mode", "bypassPermissions"),
+    *("--output-format", "stream-json", "--verbose", "--include-hook-events"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,20 +61,55 @@ def run_turn(
 ) -> Turn:
     """One `claude -p` in `project`. `environ` is the whole environment but for the model's part."""
     with serving(answers or [Answer(text="Done.")]) as (model, url):
-        command = [str(program), "-p", prompt, "--permission-mode", "bypassPermissions"]
-        command += ["--output-format", "stream-json", "--verbose", "--include-hook-events"]
+        command = [str(program), "-p", prompt, *_ALWAYS]
         command += ["--resume", resume] if resume else []
-        done = _bounded(command, project, {**environ, **_offline(url)})
+        with _running(command, project, {**environ, **_offline(url)}) as process:
+            stdout, stderr = process.communicate()
+    return _turn(process, stdout.splitlines(), stderr, model)
+
+
+def run_conversation(
+    program: Path,
+    *steps: str | Callable[[], object],
+    project: Path,
+    environ: Mapping[str, str],
+    answers: list[Answer],
+) -> Turn:
+    """Several prompts to one running program, which waits between them. A step that is no prompt is
+    called while it waits.
+    """
+    lines: list[str] = []
+    with serving(answers) as (model, url):
+        command = [str(program), "-p", "--input-format", "stream-json", *_ALWAYS]
+        with _running(command, project, {**environ, **_offline(url)}) as process:
+            assert process.stdin
+            assert process.stdout
+            for step in steps:
+                if callable(step):
+                    step()
+                    continue
+                message = {"role": "user", "content": step}
+                process.stdin.write(json.dumps({"type": "user", "message": message}) + "\n")
+                process.stdin.flush()
+                for line in process.stdout:
+                    lines.append(line)
+                    if json.loads(line)["type"] == "result":
+                        break
+            stdout, stderr = process.communicate()
+    return _turn(process, [*lines, *stdout.splitlines()], stderr, model)
+
+
+def _turn(process: subprocess.Popen[str], written: list[str], stderr: str, model: Model) -> Turn:
     if model.errors:
         raise model.errors[0]
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    last = lines[-1] if lines else {}
+    lines = [json.loads(line) for line in written if line.startswith("{")]
+    last = next((line for line in reversed(lines) if line.get("type") == "result"), {})
     turn = Turn(
-        exit_code=done.returncode,
+        exit_code=process.returncode,
         session_key=last.get("session_id", ""),
         result=last,
         model=model,
-        stderr=done.stderr,
+        stderr=stderr,
     )
     for line in lines:
         if line.get("subtype") == "hook_response":
@@ -103,27 +143,34 @@ def _offline(model_url: str) -> dict[str, str]:
     }
 
 
-def _bounded(
+@contextmanager
+def _running(
     command: list[str], cwd: Path, environ: Mapping[str, str]
-) -> subprocess.CompletedProcess[str]:
+) -> Iterator[subprocess.Popen[str]]:
+    """The program, ended with its process group when it runs for too long or is left behind."""
     process = subprocess.Popen(
         command,
         cwd=cwd,
         env=dict(environ),
         text=True,
         start_new_session=True,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
+    killed = threading.Event()
+
+    def kill() -> None:
+        killed.set()
+        os.killpg(process.pid, signal.SIGKILL)
+
+    limit = threading.Timer(TURN_TIMEOUT_S, kill)
+    limit.start()
     try:
-        stdout, stderr = process.communicate(timeout=TURN_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.communicate(timeout=KILL_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+        yield process
+    finally:
+        limit.cancel()
+        if process.poll() is None:
+            kill()
             process.communicate()
-        raise
-    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+    assert not killed.is_set(), f"{command[0]} did not end within {TURN_TIMEOUT_S} s"

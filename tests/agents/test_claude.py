@@ -251,6 +251,67 @@ def test_an_answer_to_the_agent_comes_back_into_the_resumed_session(workplace: W
     assert session["key"] == first.session_key
 
 
+def test_a_pin_dropped_while_the_session_waits_is_in_the_next_request(
+    workplace: Workplace,
+) -> None:
+    turn = workplace.conversation(
+        "Begin.",
+        lambda: workplace.drop_pin("The logo is gone"),
+        "Go on.",
+        answers=[Answer(text="One."), Answer(text="Two.")],
+    )
+
+    assert turn.exit_code == 0, turn.stderr
+    assert turn.model.saw("The logo is gone") == [1]
+    assert len(turn.model.requests) == 2
+
+
+def test_a_cleared_conversation_takes_its_pins_along(workplace: Workplace) -> None:
+    workplace.pinbox("summary")
+    pin_id = workplace.drop_pin("The total ignores the discount")
+
+    turn = workplace.conversation(
+        "Begin.",
+        "/clear",
+        lambda: workplace.shell("pinbox", "reply", pin_id, "The one for students"),
+        "Go on.",
+        answers=[Answer(text="One."), Answer(text="Two.")],
+    )
+
+    assert turn.exit_code == 0, turn.stderr
+    new, old = workplace.sessions()
+    assert new["key"] == turn.session_key != old["key"]
+    assert old["supersededBy"] == new["id"]
+    assert "endedAt" in old
+    assert turn.model.saw("The one for students") == [1]
+    reply, created = workplace.get(f"/pins/{pin_id}/deliveries")
+    assert (reply["sessionId"], created["sessionId"]) == (new["id"], old["id"])
+
+
+def test_a_subagent_is_no_session_and_takes_no_pin(workplace: Workplace) -> None:
+    workplace.pinbox("summary")
+    wait = "Look at the footer alone."
+    turn = workplace.turn(
+        prompt="Use a helper.",
+        answers=[
+            Answer(subagent=wait, asked="Use a helper."),
+            Answer(
+                text="The footer is fine.",
+                asked=wait,
+                meanwhile=lambda: workplace.drop_pin("The logo is gone"),
+            ),
+            Answer(text="It looks.", asked="Use a helper."),
+        ],
+    )
+
+    assert turn.exit_code == 0, turn.stderr
+    (helpers,) = [n for n in turn.model.saw(wait) if turn.model.opening(n).count(wait)]
+    assert helpers not in turn.model.saw("The logo is gone")
+    assert turn.model.saw("The logo is gone"), "the session itself has it"
+    assert len(workplace.sessions()) == 1
+    assert {run.stdout for run in turn.hooks if run.event.startswith("Subagent")} <= {""}
+
+
 def test_without_pins_the_model_sees_nothing_of_ours(workplace: Workplace) -> None:
     turn = workplace.turn()
 
