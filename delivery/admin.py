@@ -40,6 +40,13 @@ def condition_of(delivery: Delivery) -> SafeString:
     return state(delivery.status, _GLYPHS[delivery.status])
 
 
+def recipient_of(delivery: Delivery) -> str:
+    """As `pinbox deliveries` says it: what is skipped waits for nobody."""
+    if delivery.session_id:
+        return session_link(delivery.session_id)
+    return "–" if delivery.status == Delivery.Status.SKIPPED else "unassigned"
+
+
 class DeliveryStatusFilter(ChoiceFilter):
     title = "status"
     parameter_name = "status"
@@ -127,7 +134,7 @@ class DeliveryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes non
 
     @admin.display(description="session")
     def session(self, delivery: Delivery) -> str:
-        return session_link(delivery.session_id) if delivery.session_id else "unassigned"
+        return recipient_of(delivery)
 
     @admin.display(description="attempts")
     def tries(self, delivery: Delivery) -> int:
@@ -177,7 +184,7 @@ def _deliveries(deliveries: QuerySet[Delivery], about: str) -> tuple[str, str]:
                 "condition": condition_of(row),
                 "event": event_link(row.event_seq),
                 "pin": pin_link(row.pin_id),
-                "session": session_link(row.session_id) if row.session_id else "unassigned",
+                "session": recipient_of(row),
                 "reason": visible(row.last_error or ""),
                 "url": reverse("admin:delivery_delivery_change", args=[row.pk]),
                 "updated": moment(row.updated_at),

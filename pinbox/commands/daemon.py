@@ -31,7 +31,7 @@ def status(args: Args) -> Answer:
     try:
         state = project.read_hub(folder)
     except project.NoHub as none:
-        reason = str(none)
+        reason = None if none.cause == "missing" else f"the hub is not running: {none}"
     else:
         try:
             answers = daemon.health(state, _HEALTH_TIMEOUT_S) is not None
@@ -48,7 +48,7 @@ def status(args: Args) -> Answer:
     data["stateDir"] = str(project.state_path(folder))
 
     def human() -> tuple[str, str]:
-        return _status_text(data), f"the hub is not running: {reason}" if reason else ""
+        return _status_text(data), reason or ""
 
     return Answer(data, human)
 

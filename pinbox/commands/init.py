@@ -28,6 +28,6 @@ VERBS = (
             Option("--no-input", "", "never ask: without --yes only the plan is shown"),
             Option("--undo", "", "take out what init put in, byte for byte"),
         ),
-        about="Asks before it writes. Run twice it changes nothing.",
+        about=("Asks before it writes; --undo does not ask. Run twice it changes nothing."),
     ),
 )

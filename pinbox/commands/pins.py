@@ -195,7 +195,7 @@ VERBS = (
             Option(
                 "--status",
                 "STATUS",
-                "only those in this state",
+                "pending (queued), delivered (handed over or acknowledged), skipped or failed",
                 choices=("pending", "delivered", "failed", "skipped"),
             ),
             LIMIT,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def register(args: Args) -> Answer:
     if args.has("hook"):
         return _register_from_hook(args)
-    body = dict(zip(("agent", "key"), _named_session(args), strict=True))
+    body = dict(zip(("agent", "key"), _named_session(args, "register"), strict=True))
     hub = hubs.open_hub()
     body["cwd"] = os.path.abspath(args.get("cwd") or os.getcwd())
     session = _post_session(hub, body)
@@ -55,11 +55,14 @@ def list_sessions(args: Args) -> Answer:
 
 
 def end(args: Args) -> Answer:
-    hub = hubs.open_hub()
     session_id = args.get("id")
     if session_id is None:
-        session_id = _looked_up(hub, *_named_session(args))["id"]
-    elif not hubs.is_id(session_id, "ses"):
+        named = _named_session(args, "end", "its id")
+        hub = hubs.open_hub()
+        session_id = _looked_up(hub, *named)["id"]
+    elif hubs.is_id(session_id, "ses"):
+        hub = hubs.open_hub()
+    else:
         raise _unknown_session(session_id)
     try:
         session = hub.request("DELETE", f"/sessions/{session_id}")
@@ -87,14 +90,16 @@ def _unknown_session(name: str) -> PinboxError:
     return PinboxError("E_NOT_FOUND", f"no session {shown(name)}", "pinbox session list")
 
 
-def _named_session(args: Args) -> tuple[str, str]:
-    """--agent and --key. Raises E_INVALID_INPUT without both."""
+def _named_session(
+    args: Args, verb: str, otherwise: str = "--hook with a payload on stdin"
+) -> tuple[str, str]:
+    """--agent and --key. Raises E_INVALID_INPUT without both, naming what would do as well."""
     agent, key = args.get("agent"), args.get("key")
     if not agent or not key:
         raise PinboxError(
             "E_INVALID_INPUT",
-            "which session: --agent and --key are needed, or --hook with a payload on stdin",
-            "pinbox session --help",
+            f"which session: --agent and --key are needed, or {otherwise}",
+            f"pinbox session {verb} --help",
         )
     return agent, key
 
@@ -105,7 +110,7 @@ def _named_session(args: Args) -> tuple[str, str]:
 def inject(args: Args) -> Answer:
     if args.has("hook"):
         return _hook_answer(args)
-    agent, key = _named_session(args)
+    agent, key = _named_session(args, "inject")
     hub = hubs.open_hub()
     session = _post_session(hub, {"agent": agent, "key": key})
     data = hub.request("POST", f"/sessions/{session['id']}/inject")
@@ -119,7 +124,7 @@ def inject(args: Args) -> Answer:
 def pending(args: Args) -> Answer:
     if args.has("hook"):
         return _hook_answer(args)
-    agent, key = _named_session(args)
+    agent, key = _named_session(args, "pending")
     hub = hubs.open_hub()
     session = _find(hub, agent, key)
     data: dict[str, Any] = {"count": 0, "pins": []}

@@ -475,7 +475,9 @@ def test_status_shows_the_hub_and_stop_ends_it(project):
     assert project.data("status")["running"] is False
     assert project.data("stop")["stopped"] is False
     assert project.see("stop").err == "no hub was running\n"
-    assert "hub       not running\n" in project.see("status").out
+    stopped = project.see("status")
+    assert "hub       not running\n" in stopped.out
+    assert stopped.err == ""
     project.data("summary")
     assert project.data("status")["url"] == status["url"]
 

@@ -385,6 +385,14 @@ def test_a_session_s_page_shows_what_is_bound_to_it_and_waits_for_it(admin):
     assert "… pending" in page
 
 
+def test_what_is_skipped_waits_for_nobody_and_what_is_queued_may_wait_for_anyone(admin):
+    pin = loop.drop("a")
+    loop.resolve(pin)
+    queued, skipped = Delivery.objects.order_by("id")
+    assert "Session: unassigned" in shown(admin, detail("delivery_delivery", str(queued.pk)))
+    assert "Session: –" in shown(admin, detail("delivery_delivery", str(skipped.pk)))
+
+
 def test_a_delivery_s_page_says_when_it_was_handed_over(admin):
     loop.start("k1")
     loop.drop("a")

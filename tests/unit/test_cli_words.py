@@ -198,7 +198,12 @@ def test_help_and_version_are_an_envelope_when_json_is_said(capfd):
         (
             ["session", "register", "--agent", "claude"],
             "which session: --agent and --key are needed, or --hook with a payload on stdin",
-            "pinbox session --help",
+            "pinbox session register --help",
+        ),
+        (
+            ["session", "end"],
+            "which session: --agent and --key are needed, or its id",
+            "pinbox session end --help",
         ),
     ],
 )
