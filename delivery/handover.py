@@ -6,7 +6,7 @@ are open or pending, no more rows are read than the text has room for.
 
 import json
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
@@ -15,19 +15,24 @@ from pins import statements as pins
 from sessions_app.models import AgentSession
 
 from . import statements
-from .prompt import Card, Context, Line, Words, context
+from .prompt import Card, Context, Line, Words, context, shortened
 
 _Head = tuple[int, str, dict[str, Any]]
 #: Pin id -> its newest pending rows as (delivery id, event seq). The pin with the newest is first.
 News = dict[str, list[tuple[int, int]]]
 
+#: Pins told in full in one text: more than a turn can see to, and what a turn costs the hub stays
+#: the same however many wait.
+_CARDS: Final = 20
 #: Pending rows looked at for one text, and messages of one pin in it.
 _NEWS: Final = 120
 _MESSAGES: Final = 12
 #: Open pins looked at for the lines of one text: more than fit.
 _WINDOW: Final = 200
 #: Documents read at a time.
-_CHUNK: Final = 12
+_CHUNK: Final = 20
+#: Lines kept ready.
+_READY: Final = 1024
 #: The last messages of a pin that a fresh conversation reads, and further elements of one pin.
 _LAST_MESSAGES: Final = 3
 _MORE_PLACES: Final = 4
@@ -58,8 +63,9 @@ def at_a_prompt(
     unseen = _unseen(session, news) if is_start else []
     told = context(
         open_pins=open_pins,
-        cards=_cards(news, unseen),
+        cards=islice(_cards(news, unseen), _CARDS),
         lines_besides=lambda in_full: _lines(session, in_full),
+        news=len(news),
     )
     return HandedOver(text=told.text, deliveries=_mark(session, told, news, by=by, now=now))
 
@@ -71,7 +77,12 @@ def at_a_stop(session: AgentSession, *, now: datetime) -> HandedOver:
     news = _by_pin(statements.pending_unseen(session.id, MAX_HOLDS, _NEWS))
     if not news:
         return HandedOver()
-    told = context(open_pins=pins.open_pins(), cards=_cards(news), is_hold=True)
+    told = context(
+        open_pins=pins.open_pins(),
+        cards=islice(_cards(news), _CARDS),
+        news=len(news),
+        is_hold=True,
+    )
     marked = _mark(session, told, news, by="hooks", now=now, holds=1)
     return HandedOver(text=told.text, deliveries=marked)
 
@@ -144,19 +155,29 @@ def _card(pin_id: str, head: _Head, *, messages: list[Words], **more: bool) -> C
 
 
 def _lines(session: AgentSession, in_full: Collection[str]) -> Iterator[Line]:
-    known = set(in_full)
-    for some in _in_chunks(row for row in _open_window(session) if row[0] not in known):
-        heads = pins.heads([pin_id for pin_id, _, _ in some])
+    in_full = set(in_full)
+    for some in _in_chunks(row for row in _open_window(session) if row[0] not in in_full):
+        _make_ready([pin_id for pin_id, _, _ in some if pin_id not in _ready])
         for pin_id, _, is_elsewhere in some:
-            n, _, pin = heads[pin_id]
-            target = pin.get("target", {})
-            yield Line(
-                id=pin_id,
-                n=n,
-                text=pin["text"],
-                place=_place(target) or target.get("url"),
-                is_elsewhere=is_elsewhere,
-            )
+            line = _ready[pin_id]
+            yield replace(line, is_elsewhere=True) if is_elsewhere else line
+
+
+#: Pin id -> its line. Every turn repeats the same ones, and what a pin says never changes.
+_ready: dict[str, Line] = {}
+
+
+def _make_ready(pin_ids: list[str]) -> None:
+    if not pin_ids:
+        return
+    if len(_ready) + len(pin_ids) > _READY:
+        _ready.clear()
+    for pin_id, (n, _, pin) in pins.heads(pin_ids).items():
+        target = pin.get("target", {})
+        place = _place(target) or target.get("url")
+        _ready[pin_id] = Line(
+            id=pin_id, n=n, text=shortened(pin["text"]), place=place and shortened(place)
+        )
 
 
 def _place(target: dict[str, Any]) -> str | None:
@@ -195,13 +216,20 @@ def _in_chunks(items: Iterable[Any]) -> Iterator[list[Any]]:
 def _mark(
     session: AgentSession, told: Context, news: News, *, by: str, now: datetime, holds: int = 0
 ) -> int:
-    """Record what the text holds in full: its rows are handed over, its pins were shown. Returns
-    how many rows that were.
+    """Record what the text holds in full. Returns how many rows were handed over.
+
+    Those rows tell that their pins were shown; what they do not tell is how often a stop was held
+    for a pin, and that a pin without news was shown.
     """
     told_rows = {pin_id: news.get(pin_id, []) for pin_id in told.in_full}
-    seen = [
-        (pin_id, max((seq for _, seq in rows), default=0)) for pin_id, rows in told_rows.items()
-    ]
-    statements.show(session.id, seen, holds=holds)
+    statements.show(
+        session.id,
+        [
+            (pin_id, max((seq for _, seq in rows), default=0))
+            for pin_id, rows in told_rows.items()
+            if holds or not rows
+        ],
+        holds=holds,
+    )
     row_ids = [row_id for rows in told_rows.values() for row_id, _ in rows]
     return statements.hand_over(row_ids, by=by, now=now)

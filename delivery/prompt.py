@@ -101,12 +101,14 @@ def tamed(text: str) -> str:
     of an agent's.
     """
     if text.isascii() and text.isprintable() and "<" not in text:
-        return text  # most texts, at a tenth of the cost
+        return text
     text = _UNSEEN.sub("\ufffd", _NEWLINE.sub("\n", text))
     return _TAG.sub("\u2039", text)
 
 
 def one_line(text: str) -> str:
+    if text.isascii() and text.isprintable() and "<" not in text and "  " not in text:
+        return text.strip(" ")  # most texts, at a tenth of the cost
     return " ".join(tamed(text).split())
 
 
@@ -184,11 +186,12 @@ def _cut_quote(label: str, text: str, most: int, pin_id: str) -> Iterator[str]:
 def line_text(line: Line) -> str:
     """One pin in one line. What is ours ends before `> `."""
     whose = " (another session has it)" if line.is_elsewhere else ""
-    place = _short(line.place) + ": " if line.place else ""
-    return f"- #{line.n} {line.id}{whose} > {place}{_short(line.text)}\n"
+    place = shortened(line.place) + ": " if line.place else ""
+    return f"- #{line.n} {line.id}{whose} > {place}{shortened(line.text)}\n"
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """The beginning of a foreign text, on one line. What it gives stays the same if given again."""
     flat = one_line(text[: 2 * _QUOTED_CHARS])
     return flat if len(flat) <= _QUOTED_CHARS else flat[: _QUOTED_CHARS - 1] + "…"
 
@@ -207,13 +210,15 @@ def context(
     open_pins: int,
     cards: Iterable[Card],
     lines_besides: Callable[[Collection[str]], Iterable[Line]] = lambda in_full: (),
+    news: int = 0,
     is_hold: bool = False,
 ) -> Context:
     """What a turn gets: `cards` in full while they fit, then a line for each other open pin, both
     best first and read no further than they fit. `lines_besides` gives the lines of the pins that
     are not among those in full. At most MAX_CONTEXT_BYTES; empty when there is nothing to say.
 
-    `is_hold`: the text keeps a turn from ending, so it lists only what arrived meanwhile.
+    `news` says how many pins have news, if more than there are cards. `is_hold`: the text keeps a
+    turn from ending, so it lists only what arrived meanwhile.
     """
     frame = secrets.token_hex(8)
     head = (
@@ -231,11 +236,10 @@ def context(
 
     context = Context()
     pieces: list[str] = []
-    open_shown, is_waiting, misfits = 0, False, 0
+    open_shown, misfits = 0, 0
     for card in cards:
         piece = card_text(card, room) if not pieces else _card_cut_to(card, MAX_CONTEXT_BYTES)
         if size(piece) > room:
-            is_waiting = True
             misfits += 1
             if misfits == _MISFITS:
                 break
@@ -257,7 +261,7 @@ def context(
     left_out = 0 if is_hold else open_pins - open_shown - listed
     if left_out > 0:
         pieces.append(f"{left_out:,} more open: `pinbox list --status open`.\n")
-    if is_waiting:
+    if misfits or news > len(context.in_full):
         pieces.append("More news is waiting and comes with the next prompt.\n")
     context.text = head + "".join(pieces) + foot
     return context

@@ -36,10 +36,11 @@ def add(
 
 
 def is_anything_unassigned() -> bool:
+    # The order makes SQLite take the index by session; it would read everything pending otherwise.
     return bool(
         fetch(
             "SELECT 1 FROM delivery_delivery WHERE session_id IS NULL AND status = 'pending'"
-            " LIMIT 1"
+            " ORDER BY event_seq DESC LIMIT 1"
         )
     )
 
@@ -90,8 +91,10 @@ def shown(session_id: str, pin_ids: list[str]) -> set[str]:
     if not pin_ids:
         return set()
     rows = fetch(
-        "SELECT pin_id FROM delivery_showing WHERE session_id = %s AND pin_id IN %s",
-        [session_id, pin_ids],
+        "SELECT pin_id FROM delivery_showing WHERE session_id = %s AND pin_id IN %s"
+        " UNION SELECT pin_id FROM delivery_delivery"
+        " WHERE session_id = %s AND pin_id IN %s AND status = 'delivered'",
+        [session_id, pin_ids, session_id, pin_ids],
     )
     return {pin_id for (pin_id,) in rows}
 
@@ -109,6 +112,8 @@ def hand_over(row_ids: list[int], *, by: str, now: datetime) -> int:
 
 def show(session_id: str, seen: Sequence[tuple[str, int]], *, holds: int) -> None:
     """The session was shown the pins up to these seqs; `holds` more stops were held for each."""
+    if not seen:
+        return
     execute_many(
         "INSERT INTO delivery_showing (session_id, pin_id, seen_seq, holds)"
         " VALUES (%s, %s, %s, %s)"

@@ -543,3 +543,32 @@ def test_a_turn_asks_the_database_no_more_at_300_pins_than_at_60():
     for number in range(240):
         drop(f"pin {number} " + "word " * 30)
     assert (asked(prompt), asked(stop)) == few
+
+
+def test_more_news_than_one_turn_takes_is_announced_and_comes_with_the_next_ones():
+    start()
+    pins = [drop(f"pin {number}\nsecond line {number}.") for number in range(45)]
+    texts = [prompt(), stop(), prompt()]
+    assert ["More news is waiting" in text for text in texts] == [True, True, False]
+    heard = "".join(texts)
+    assert all(heard.count(f">   second line {number}.\n") == 1 for number in range(45))
+    assert all(pin["id"] in texts[0] for pin in pins)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="reads SQLite's query plan")
+def test_no_statement_of_a_hook_reads_a_table_or_everything_that_is_pending():
+    start()
+    for number in range(60):
+        drop(f"pin {number}")
+    with CaptureQueriesContext(connection) as queries:
+        start()
+        prompt()
+        stop()
+    selects = [query["sql"] for query in queries if query["sql"].startswith("SELECT")]
+    assert len(selects) > 10
+    for sql in selects:
+        with connection.cursor() as cursor:
+            cursor.execute("EXPLAIN QUERY PLAN " + sql)
+            plan = " | ".join(row[-1] for row in cursor.fetchall())
+        assert "SCAN" not in plan, (sql, plan)
+        assert "delivery_status" not in plan, (sql, plan)
