@@ -387,7 +387,7 @@ class _Child:
         with contextlib.suppress(OSError), open(self._log, "rb") as file:
             file.seek(self._from)
             lines = file.read(65536).decode("utf-8", "replace").strip().splitlines()
-            return lines[-1].strip() if lines else ""
+            return lines[-1].strip().removeprefix("pinbox: ") if lines else ""
         return ""
 
     def __del__(self) -> None:

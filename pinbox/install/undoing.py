@@ -22,8 +22,9 @@ def plan(root: Path, options: Options) -> Plan:
         step = _step(root, path, kind, record.files.get(str(path)))
         if step is not None:
             found.steps.append(step)
-    found.steps.append(_plan_launchers(root))
-    kept = _keeps_folder(root)
+    stuck = _stuck(found, record)
+    found.steps.append(_plan_launchers(root, stuck=bool(stuck)))
+    kept = bool(stuck) or _keeps_folder(root)
     found.data = {
         "pinboxDir": "unchanged" if kept else "removed",
         "steps": [],
@@ -36,8 +37,7 @@ def apply(found: Plan) -> None:
     root = found.root
     record = files.read_record(root)
     files.apply_all(found.changes)
-    stuck = {step.path for step in found.steps if not step.ok and step.path is not None}
-    left = Record({name: e for name, e in record.files.items() if Path(name) in stuck}, [])
+    left = Record(_stuck(found, record), [])
     own = root / project.FOLDER
     places = [Path(name) for name in record.files]
     for path in [*places, launchers.path_in(root), launchers.path_of_user(), own / files.RECORD]:
@@ -52,6 +52,12 @@ def apply(found: Plan) -> None:
     if found.data["pinboxDir"] == "removed":
         (own / ".gitignore").unlink(missing_ok=True)
         files.remove_empty([own])
+
+
+def _stuck(found: Plan, record: Record) -> dict[str, Entry]:
+    """What init wrote and cannot be taken out now."""
+    paths = {step.path for step in found.steps if not step.ok and step.path is not None}
+    return {name: entry for name, entry in record.files.items() if Path(name) in paths}
 
 
 def _places(root: Path, options: Options, record: Record) -> dict[Path, str]:
@@ -129,7 +135,7 @@ def _without_ours(root: Path, now: bytes, kind: str, entry: Entry | None) -> byt
     return now
 
 
-def _plan_launchers(root: Path) -> Step:
+def _plan_launchers(root: Path, *, stuck: bool) -> Step:
     paths = [launchers.path_in(root)]
     if not _others(root):
         paths.append(launchers.path_of_user())
@@ -143,6 +149,8 @@ def _plan_launchers(root: Path) -> Step:
     said = "removed" if not kept else "kept, with the pins in it" if changes else "unchanged"
     if not (root / project.FOLDER).exists():
         said = "not there"
+    elif stuck:
+        said = "kept, so that undo can be run again"
     return Step(name="pinbox", ok=True, detail=f".pinbox: {said}", changes=tuple(changes))
 
 

@@ -190,6 +190,22 @@ def test_a_damaged_record_counts_as_none(repository, record):
     assert not repository.hook.exists()
 
 
+def test_what_cannot_be_taken_out_keeps_the_folder_and_undo_runs_again(repository):
+    before = repository.snapshot()
+    command.run(YES)
+    written = repository.settings.read_bytes()
+    settle(repository, b"{ // a comment")
+    data = command.run(UNDO)
+    assert data["pinboxDir"] == "unchanged"
+    said = {step["name"]: (step["ok"], step["detail"]) for step in data["steps"]}
+    assert said["claude"][0] is False
+    assert said["pinbox"] == (True, ".pinbox: kept, so that undo can be run again")
+    assert (repository.root / ".pinbox" / files.RECORD).is_file()
+    settle(repository, written)
+    assert command.run(UNDO)["pinboxDir"] == "removed"
+    assert repository.snapshot() == before
+
+
 def test_the_pins_are_kept(repository):
     command.run(YES)
     (repository.root / ".pinbox" / "pinbox.db").write_bytes(b"pins")

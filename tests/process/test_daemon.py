@@ -478,7 +478,7 @@ def test_a_hub_that_cannot_start_says_why_and_names_its_log(place):
 def test_a_wrong_idle_limit_stops_the_start_with_its_name(place):
     done = place.run("list", check=False, env={**place.environ, "PINBOX_IDLE_MS": "soon"})
     assert done.returncode == 5
-    assert b"PINBOX_IDLE_MS" in done.stdout + done.stderr
+    assert b"could not start: PINBOX_IDLE_MS" in done.stdout + done.stderr
 
 
 def test_a_home_that_cannot_be_written_is_one_error_with_a_hint(place):
