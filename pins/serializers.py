@@ -45,6 +45,13 @@ class Number(serializers.FloatField):
         return value
 
 
+class Whole(serializers.IntegerField):
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            raise serializers.ValidationError("must be a whole number")
+        return data
+
+
 class Flag(serializers.BooleanField):
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool):
@@ -54,10 +61,9 @@ class Flag(serializers.BooleanField):
 
 def one_of(*choices: str, **kwargs: Any) -> serializers.ChoiceField:
     """A string out of a closed set. The refusal names the set."""
-    named = ", ".join(choices)
-    field = serializers.ChoiceField(choices=choices, **kwargs)
-    field.error_messages["invalid_choice"] = f"must be one of: {named}"
-    return field
+    # Given as an argument: a serializer makes its fields anew from their arguments.
+    kwargs["error_messages"] = {"invalid_choice": f"must be one of: {', '.join(choices)}"}
+    return serializers.ChoiceField(choices=choices, **kwargs)
 
 
 def texts(**kwargs: Any) -> serializers.ListField:
@@ -170,8 +176,8 @@ class AttachmentInput(serializers.Serializer[Any]):
     path = Text(required=False)
     url = Text(required=False)
     contentType = Text(required=False)
-    width = serializers.IntegerField(required=False)
-    height = serializers.IntegerField(required=False)
+    width = Whole(required=False)
+    height = Whole(required=False)
 
 
 class PinInput(serializers.Serializer[Any]):

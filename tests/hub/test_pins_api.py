@@ -69,6 +69,29 @@ def test_a_wrong_field_is_refused_by_its_path_and_nothing_is_written(hub, change
     assert not Event.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "allowed"),
+    [
+        ("/pins", {**PIN, "kind": "x"}, "note, move"),
+        ("/pins", {**PIN, "env": {"colorScheme": "x"}}, "light, dark"),
+        ("/pins/pin_aaaaaaaaaa/thread", {"role": "x", "text": "t"}, "human, agent, mirror"),
+        ("/pins/pin_aaaaaaaaaa/resolve", {"by": "x"}, "human, agent"),
+        ("/pins/pin_aaaaaaaaaa/verify", {"outcome": 1}, "accepted, reopened"),
+    ],
+)  # fmt: skip
+def test_a_word_out_of_a_closed_set_is_refused_with_the_set(hub, path, body, allowed):
+    status, error = hub.post(path, body)
+    assert status == 400
+    assert error["message"].endswith(f"must be one of: {allowed}")
+
+
+@pytest.mark.parametrize("width", ["12", 12.0, 1.5, True])
+def test_a_whole_number_is_not_made_from_anything_else(hub, width):
+    attachment = {"id": "a", "kind": "file", "width": width}
+    status, error = hub.post("/pins", {**PIN, "attachments": [attachment]})
+    assert (status, error["message"]) == (400, "attachments.0.width: must be a whole number")
+
+
 def test_pins_are_listed_newest_first_and_filtered(hub):
     first, second, third = (
         hub.post("/pins", {**PIN, "text": t})[1] for t in ("one", "two", "one two")
