@@ -60,6 +60,8 @@ MAX_OBJECT_KEYS: Final = 1000
 MAX_JSON_DEPTH: Final = 32
 MAX_PAGE: Final = 1000
 MAX_IDEMPOTENCY_KEY: Final = 255
+#: What is looked for; in an address, each of its bytes may take three.
+MAX_SEARCH_BYTES: Final = 16 * 1024
 #: Agents replace a hook's context over 10,000 bytes by a preview; stay clear of it.
 MAX_CONTEXT_BYTES: Final = 9_000
 

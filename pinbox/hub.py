@@ -19,6 +19,7 @@ import secrets
 import select
 import signal
 import socket
+import stat
 import sys
 import threading
 import time
@@ -104,10 +105,29 @@ class Claim:
 
     def publish(self) -> None:
         """Tell clients where the hub is. The state file comes after what it must agree with."""
-        folder = self.state.state_dir
-        private_write(folder / PID_FILE, f"{self.state.pid} {self.state.mark}".encode())
-        private_write(folder / STATE_FILE, self.state.encode())
-        private_write(self.project / ".pinbox" / "server.json", b'{"port":%d}' % self.state.port)
+        for path, content in self._files():
+            private_write(path, content)
+
+    def _files(self) -> list[tuple[Path, bytes]]:
+        folder, state = self.state.state_dir, self.state
+        return [
+            (folder / PID_FILE, f"{state.pid} {state.mark}".encode()),
+            (folder / STATE_FILE, state.encode()),
+            (self.project / ".pinbox" / "server.json", b'{"port":%d}' % state.port),
+        ]
+
+    def mend(self) -> None:
+        """Publish again when clients cannot read what was published: nobody else can become the
+        hub while we hold the lock, so without it no command would work until we leave.
+        """
+        with contextlib.suppress(OSError, PinboxError):
+            folder = os.fsencode(self.state.state_dir)
+            if os.pread(self.lock, len(folder) + 1, 0) != folder:
+                os.ftruncate(self.lock, 0)
+                os.pwrite(self.lock, folder, 0)
+            if not all(_is_as_written(path, content) for path, content in self._files()):
+                self.publish()
+                logger.warning("the state files were not as written; they are again")
 
     def withdraw(self) -> None:
         """Take the state files back, unless they are another hub's by now. May be called twice."""
@@ -119,6 +139,15 @@ class Claim:
         with contextlib.suppress(OSError, PinboxError):
             if self.still_holds():
                 (self.project / ".pinbox" / "server.json").unlink()
+
+
+def _is_as_written(path: Path, content: bytes) -> bool:
+    try:
+        mode = path.lstat().st_mode
+        as_written = stat.S_ISREG(mode) and not mode & 0o022 and path.read_bytes() == content
+    except OSError:
+        return False
+    return as_written
 
 
 def claim(project: Path, port: int = 0) -> Claim:

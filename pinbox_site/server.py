@@ -18,7 +18,7 @@ from twisted.internet import defer, reactor
 from twisted.logger import globalLogBeginner
 
 from pinbox import hub
-from pinbox.contract import MAX_HOOK_BODY_BYTES
+from pinbox.contract import MAX_HOOK_BODY_BYTES, PinboxError
 
 from . import idle, runtime
 
@@ -29,6 +29,8 @@ DRAIN_S: Final = 2.0
 #: Bytes of a body after which the connection is cut: enough for the gate to refuse in good order
 #: what is only somewhat too large.
 _MAX_RECEIVED_BYTES: Final = 2 * MAX_HOOK_BODY_BYTES
+#: Bytes of a request's first line, and of all its headers. A search of MAX_SEARCH_BYTES fits.
+_MAX_HEAD_BYTES: Final = 64 * 1024
 _TICK_S: Final = 1.0
 _POLL_S: Final = 0.02
 #: RFC 6455 close code "service restart": come back.
@@ -41,20 +43,29 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
     """
 
     _received = 0
+    _content_type: list[bytes] | None = None
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
+        """Bodies are JSON whatever they are called. Twisted would read the fields of one that is
+        called a form, and cut the connection at a bad one, so it is not told what this one is.
+        """
+        self._content_type = self.requestHeaders.getRawHeaders(b"content-type")
+        self.requestHeaders.removeHeader(b"content-type")
+        super().requestReceived(command, path, version)
+
+    def process(self) -> None:
+        if self._content_type is not None:
+            self.requestHeaders.setRawHeaders(b"content-type", self._content_type)
+        super().process()
 
     def handleContentChunk(self, data: bytes) -> None:
         if self._received > _MAX_RECEIVED_BYTES:
             return
         self._received += len(data)
         if self._received > _MAX_RECEIVED_BYTES:
-            from .envelope import body_too_large, error_body  # Django is loaded by now
+            from .envelope import body_too_large  # Django is loaded by now
 
-            body = error_body(body_too_large(MAX_HOOK_BODY_BYTES))
-            self.channel.transport.write(
-                b"HTTP/1.1 413 Content Too Large\r\ncontent-type: application/json\r\n"
-                b"connection: close\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
-            )
-            self.channel.loseConnection()
+            _cut_off(self.channel, body_too_large(MAX_HOOK_BODY_BYTES))
             return
         super().handleContentChunk(data)
 
@@ -63,7 +74,31 @@ class BoundedFactory(HTTPFactory):  # type: ignore[misc]
     def buildProtocol(self, addr: Any) -> Any:
         protocol = super().buildProtocol(addr)
         protocol.requestFactory = BoundedRequest
+        channel = protocol._channel  # behind Twisted's proxy, which has no word for these
+        channel.MAX_LENGTH = channel.totalHeadersSize = _MAX_HEAD_BYTES
+        channel.lineLengthExceeded = lambda line: _cut_off(channel, _head_too_large())
         return protocol
+
+
+def _head_too_large() -> PinboxError:
+    return PinboxError(
+        "E_INVALID_INPUT",
+        f"the address or a header is longer than {_MAX_HEAD_BYTES:,} bytes",
+        "Send less in one request.",
+        status=431,
+    )
+
+
+def _cut_off(channel: Any, error: PinboxError) -> None:
+    """Answer outside of any request, and close."""
+    from .envelope import error_body  # Django is loaded by now
+
+    body = error_body(error)
+    channel.transport.write(
+        b"HTTP/1.1 %d Too Large\r\ncontent-type: application/json\r\n"
+        b"connection: close\r\ncontent-length: %d\r\n\r\n%b" % (error.status, len(body), body)
+    )
+    channel.loseConnection()
 
 
 class HubServer(Server):  # type: ignore[misc]
@@ -120,11 +155,14 @@ class HubServer(Server):  # type: ignore[misc]
         reactor.run(installSignalHandlers=False)
 
     def _tick(self) -> None:
+        if self._stopping:
+            return
         if idle.idle.is_over(self.idle_limit_s):
             self.stop_gently("idle")
         elif not self.claim.still_holds():
             self.stop_gently("the project's .pinbox is gone")
         else:
+            self.claim.mend()
             reactor.callLater(_TICK_S, self._tick)
 
     def stop_gently(self, why: str) -> None:

@@ -13,7 +13,7 @@ from rest_framework.serializers import Serializer
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
-from pinbox.contract import Caller, PinboxError
+from pinbox.contract import MAX_SEARCH_BYTES, Caller, PinboxError
 
 from . import search, selectors, services, shapes
 from .event_log import encode
@@ -203,7 +203,15 @@ def _asked_status(request: Request) -> str | None:
 
 
 def _searchable(query: str) -> str:
-    """Refuse a NUL, which one of the two databases cannot take. Raises E_INVALID_INPUT."""
+    """Refuse what is too long, and a NUL, which one of the two databases cannot take. Raises
+    E_INVALID_INPUT.
+    """
+    if len(query.encode("utf-8", "replace")) > MAX_SEARCH_BYTES:
+        raise PinboxError(
+            "E_INVALID_INPUT",
+            f"search: must be at most {MAX_SEARCH_BYTES:,} bytes of UTF-8",
+            "a few words are enough",
+        )
     if "\0" in query:
         raise PinboxError(
             "E_INVALID_INPUT", "search: must not contain a NUL character", "leave it out"

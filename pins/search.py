@@ -19,6 +19,9 @@ from .models import Pin, SearchText
 
 _SEQ_BITS = 40
 _TRIGRAM = 3
+#: Characters of a term that are looked up in the index; the text itself is asked for a longer one.
+#: A phrase of the index costs its length times the places where it may stand.
+_INDEXED = 64
 #: A query is cut to so many terms: each costs one look-up.
 MAX_TERMS = 32
 
@@ -66,10 +69,14 @@ def matching(pins: QuerySet[Pin], query: str) -> QuerySet[Pin]:
 def _numbers(term: str) -> QuerySet[SearchText, int]:
     texts = SearchText.objects.values_list("n", flat=True)
     if connection.vendor == "sqlite" and len(term) >= _TRIGRAM:
-        return texts.extra(
+        texts = texts.extra(
             where=["id IN (SELECT rowid FROM pins_search_index WHERE pins_search_index MATCH %s)"],
-            params=['"' + term.replace('"', '""') + '"'],
+            params=['"' + term[:_INDEXED].replace('"', '""') + '"'],
         )
+        if len(term) > _INDEXED:
+            # Not LIKE, which refuses a pattern of more than 50,000 bytes.
+            texts = texts.extra(where=["instr(body, %s) > 0"], params=[term])
+        return texts
     return texts.filter(Q(body__contains=term))
 
 

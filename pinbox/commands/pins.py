@@ -5,7 +5,7 @@ from __future__ import annotations
 from pinbox import render
 from pinbox.commands import hub as hubs
 from pinbox.commands.verb import Answer, Argument, Option, Verb
-from pinbox.contract import MAX_PAGE, PinboxError
+from pinbox.contract import MAX_PAGE, MAX_SEARCH_BYTES, PinboxError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,6 +67,12 @@ def pin(args: Args) -> Answer:
 
 
 def list_pins(args: Args) -> Answer:
+    if len((args.get("search") or "").encode("utf-8", "replace")) > MAX_SEARCH_BYTES:
+        raise PinboxError(
+            "E_INVALID_INPUT",
+            f"--search must be at most {MAX_SEARCH_BYTES:,} bytes of UTF-8",
+            "a few words are enough",
+        )
     query = {name: args.get(name) for name in ("status", "search", "limit")}
     pins = hubs.open_hub().request("GET", "/pins", query=query)
 

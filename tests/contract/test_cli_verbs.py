@@ -309,6 +309,7 @@ def test_an_unknown_pin_is_not_found_and_the_list_is_named(project, words):
         ["pin", "x", "--file", "."],
         ["list", "--limit", "1000000000"],
         ["list", "--limit=-1"],
+        ["list", "--limit", "0"],
         ["export", "--detail", "all"],
         ["export", "--format", "html"],
         ["deliveries", "--status", "lost"],
@@ -322,6 +323,13 @@ def test_silly_arguments_are_refused_and_change_nothing(project, words):
     assert (done.code, done.error["code"]) == (2, "E_INVALID_INPUT")
     assert done.error["hint"].startswith(f"pinbox {words[0]} --help")
     assert log_length(project) == before
+
+
+def test_a_search_past_the_limit_is_refused_with_the_limit(project):
+    assert project.data("list", "--search", "日" * 5_000) == []
+    done = project.run("list", "--search", "日" * 5_462)
+    assert (done.code, done.error["code"]) == (2, "E_INVALID_INPUT")
+    assert "16,384" in done.error["message"]
 
 
 def test_a_text_past_the_limit_is_refused_with_the_limit(project):

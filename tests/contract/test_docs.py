@@ -128,6 +128,7 @@ def test_the_documented_limits_are_the_real_ones():
     assert limits["nesting"] == f"{contract.MAX_JSON_DEPTH} levels"
     assert limits["limit of a page"] == str(contract.MAX_PAGE)
     assert limits["Idempotency-Key"] == f"{contract.MAX_IDEMPOTENCY_KEY} characters"
+    assert limits["search"] == f"{contract.MAX_SEARCH_BYTES // kib} KiB of UTF-8"
     assert limits["what a hook adds to a context"] == f"{contract.MAX_CONTEXT_BYTES:,} bytes"
 
 

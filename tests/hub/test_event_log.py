@@ -1,5 +1,7 @@
 """The log, its projections and what is rebuilt."""
 
+import time
+
 import pytest
 
 from pinbox.contract import Caller, PinboxError
@@ -120,6 +122,18 @@ def test_a_search_finds_what_contains_the_literal_term(term):
 def test_a_search_finds_nothing_else_and_never_errors(term):
     make_pin("a plain text")
     assert not search.matching(Pin.objects.all(), term).exists()
+
+
+@pytest.mark.parametrize(
+    "term", ["a" * 10_240, "日本語" * 1_200, "ab%_\\'\"" * 1_500], ids=["same", "wide", "signs"]
+)
+def test_a_term_of_ten_kilobytes_is_found_whole_and_soon(term):
+    pin = make_pin(f"before {term} after")
+    make_pin(f"before {term[:-1]}x after")
+    started = time.thread_time()
+    found = search.matching(Pin.objects.all(), term).values_list("id", flat=True)
+    assert list(found) == [pin["id"]]
+    assert time.thread_time() - started < 1.0
 
 
 def test_a_search_combines_terms_over_a_pin_s_texts():

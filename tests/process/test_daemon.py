@@ -136,6 +136,49 @@ def test_the_state_files_say_where_the_hub_is(daemon):
     assert json.loads(beside) == {"port": fields["port"]}
 
 
+def _empty(path):
+    path.write_bytes(b"")
+
+
+def _noise(path):
+    path.write_bytes(os.urandom(300))
+
+
+def _open_to_all(path):
+    path.chmod(0o666)
+
+
+def _link(path):
+    path.unlink()
+    path.symlink_to("/etc/hostname")
+
+
+def _pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("spoil", [_empty, _noise, _open_to_all, _link, _pipe, Path.unlink])
+def test_a_running_hub_writes_its_spoilt_state_files_anew(daemon, spoil):
+    before = daemon.state()
+    for name in ("hub.json", "hub.pid"):
+        spoil(daemon.state_dir / name)
+    assert answer_of(daemon.run("list")) == []
+    assert daemon.state() == before
+    wait_until(lambda: daemon.hubs() == {before.pid}, what="no second hub stays")
+    assert mode(daemon.state_dir / "hub.json") == 0o600
+
+
+def test_another_home_finds_the_hub_again_after_the_lock_file_was_emptied(daemon, tmp_path):
+    (daemon.project / ".pinbox" / "hub.lock").write_bytes(b"")
+    other = tmp_path / "other"
+    other.mkdir()
+    done = daemon.run("list", env={**daemon.environ, "HOME": str(other)})
+    assert answer_of(done) == []
+    pid = daemon.state().pid
+    wait_until(lambda: daemon.hubs() == {pid}, what="no second hub stays")
+
+
 def test_health_names_the_instance_without_a_token(daemon):
     state = daemon.state()
     status, body = wire.exchange(state.port, "GET", "/health")

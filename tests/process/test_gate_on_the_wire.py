@@ -7,11 +7,12 @@ import socket
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 import pytest
 
 from pinbox import daemon
-from pinbox.contract import MAX_BODY_BYTES, MAX_HOOK_BODY_BYTES
+from pinbox.contract import MAX_BODY_BYTES, MAX_HOOK_BODY_BYTES, MAX_SEARCH_BYTES
 from tests.wait import wait_until
 
 pytestmark = [pytest.mark.process]
@@ -187,6 +188,37 @@ def test_a_body_in_chunks_is_read(hub):
     answer = hub.ask("POST /pins", "transfer-encoding: chunked", body=chunks + b"0\r\n\r\n")
     assert answer.status == 201
     assert json.loads(answer.body)["data"]["text"] == "in chunks"
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "multipart/form-data",
+        "multipart/form-data; boundary=x",
+        "application/x-www-form-urlencoded",
+        "text/plain",
+        "garbage;;;=",
+    ],
+)
+def test_a_body_is_json_whatever_it_is_called(hub, content_type):
+    body = json.dumps({"text": "named oddly", "author": {"userId": "u"}}).encode()
+    headers = (f"content-type: {content_type}", f"content-length: {len(body)}")
+    answer = hub.ask("POST /pins", *headers, body=body)
+    assert answer.status == 201
+    assert json.loads(answer.body)["data"]["text"] == "named oddly"
+
+
+def test_a_search_of_the_longest_text_allowed_is_answered(hub):
+    longest = "日" * (MAX_SEARCH_BYTES // 3)
+    assert hub.ask(f"GET /pins?search={quote(longest)}").status == 200
+    assert hub.ask(f"GET /pins?search={quote(longest + '日')}").status == 400
+
+
+def test_an_address_without_end_is_refused_in_the_envelope(hub):
+    # Nothing stands after what the hub reads, so its answer is not lost to a reset.
+    answer = hub.send(b"GET /pins?search=" + b"a" * 66_000)
+    assert answer.status == 431
+    assert "65,536" in error_of(answer)["message"]
 
 
 @pytest.mark.parametrize(
