@@ -156,7 +156,8 @@ def parse(verb: Verb, words: Sequence[str], *, json: bool = False) -> Args:
             flags.add(name[2:])
             continue
         if not equals:
-            if not rest or rest[-1].startswith("-"):
+            is_negative = option.span is not None and bool(rest) and _is_whole_number(rest[-1])
+            if not rest or (rest[-1].startswith("-") and not is_negative):
                 raise refuse(
                     f"{name} needs a value (one that begins with - is written {name}=VALUE)"
                 )

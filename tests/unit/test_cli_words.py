@@ -92,6 +92,7 @@ def test_a_number_out_of_range_is_refused_with_the_range(limit):
 
 def test_a_negative_number_is_refused_with_the_range():
     assert "from 1 to 1000; got '-1'" in refusal("a", "--limit=-1")
+    assert "from 1 to 1000; got '-1'" in refusal("a", "--limit", "-1")
 
 
 def test_a_long_word_is_not_echoed_whole():
