@@ -205,7 +205,7 @@ VERBS = (
         arguments=(Argument("shell", "bash, zsh or fish", choices=tuple(SHELLS)),),
         about=(
             "bash: source <(pinbox completions bash)\n"
-            "zsh: source <(pinbox completions zsh)\n"
+            "zsh: source <(pinbox completions zsh), after compinit\n"
             "fish: pinbox completions fish | source"
         ),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from pinbox.contract import PinboxError
+from pinbox.contract import MAX_TEXT_BYTES, PinboxError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,7 +102,16 @@ def origin_of(agent: str, key: str) -> str:
 
 
 def required_text(text: str, what: str, verb: str) -> str:
-    """The text as given. Raises E_INVALID_INPUT when there is nothing in it to read."""
-    if not text.strip():
+    """The text as given. Raises E_INVALID_INPUT when there is nothing in it to read, or more than
+    the hub would take.
+    """
+    read = text.strip()
+    if not read:
         raise PinboxError("E_INVALID_INPUT", f"the {what} is empty", f"pinbox {verb} --help")
+    if len(read.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
+        raise PinboxError(
+            "E_INVALID_INPUT",
+            f"the {what} is longer than {MAX_TEXT_BYTES:,} bytes",
+            "shorten it, or send the rest with pinbox reply",
+        )
     return text

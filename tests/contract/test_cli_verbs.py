@@ -339,6 +339,7 @@ def test_a_text_past_the_limit_is_refused_with_the_limit(project):
         done = project.run(*words, "x" * (64 * 1024 + 1))
         assert (done.code, done.error["code"]) == (2, "E_INVALID_INPUT")
         assert f"longer than {contract.MAX_TEXT_BYTES:,} bytes" in done.error["message"]
+        assert done.error["hint"] == "shorten it, or send the rest with pinbox reply"
     assert log_length(project) == before + 1
 
 
