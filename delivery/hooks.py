@@ -60,20 +60,23 @@ def answer(call: HookCall, *, process: Process | None, now: datetime) -> str:
     if call.subagent:
         return ""
     with writer():
+        known = registry.find(agent=call.agent, key=call.key)
         match call.event:
             case "SessionStart":
                 session = _start(call, process, now)
                 return handover.at_a_prompt(session, by="hooks", now=now, is_start=True).text
             case "UserPromptSubmit":
-                session = _seen(call, process, now)
+                session = _seen(call, known, process, now)
                 return handover.at_a_prompt(session, by="hooks", now=now).text
+            case "Stop" if known is None or not known.superseded_by:
+                session = _seen(call, known, process, now)
+                if not call.stop_hook_active:
+                    return handover.at_a_stop(session, now=now).text
             case "Stop":
-                session = _seen(call, process, now)
-                if call.stop_hook_active:
-                    return ""
-                return handover.at_a_stop(session, now=now).text
+                pass  # the late stop of a conversation that goes on under another key
             case "SessionEnd":
-                _end(call, process, now)
+                if known is not None and not sessions.is_farewell_of_another(known, process):
+                    sessions.end(known, now=now)
     return ""
 
 
@@ -89,12 +92,14 @@ def _start(call: HookCall, process: Process | None, now: datetime) -> AgentSessi
     return session
 
 
-def _seen(call: HookCall, process: Process | None, now: datetime) -> AgentSession:
-    """The session of a running turn. One that is not known (hooks installed meanwhile) registers;
-    the directory of a known one stays, for the agent may have wandered off.
+def _seen(
+    call: HookCall, session: AgentSession | None, process: Process | None, now: datetime
+) -> AgentSession:
+    """The session of a running turn. One that is not known (hooks installed meanwhile) registers,
+    and so does one that went on under another key, for a person went back to it. The directory of
+    any other stays: the agent may have wandered off.
     """
-    session = registry.find(agent=call.agent, key=call.key)
-    if session is None:
+    if session is None or session.superseded_by:
         session, _ = sessions.register(
             agent=call.agent, key=call.key, cwd=call.cwd, process=process, now=now
         )
@@ -102,12 +107,6 @@ def _seen(call: HookCall, process: Process | None, now: datetime) -> AgentSessio
         sessions.touch(session, process=process, now=now)
     ledger.adopt(session, now=now)
     return session
-
-
-def _end(call: HookCall, process: Process | None, now: datetime) -> None:
-    session = registry.find(agent=call.agent, key=call.key)
-    if session is not None and not sessions.is_farewell_of_another(session, process):
-        sessions.end(session, now=now)
 
 
 def _process(header: str | None) -> Process | None:

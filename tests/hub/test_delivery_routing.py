@@ -174,6 +174,25 @@ def test_the_goodbye_of_an_old_id_after_its_successor_came_ends_nobody_else():
     assert last_row(drop()).session_id == session("s2").id
 
 
+def test_a_late_stop_under_an_old_id_takes_nothing_and_revives_nobody():
+    start("s1", process=S2_SAME_PROCESS)
+    start("s2", source="clear", process=S2_SAME_PROCESS)
+    end("s2", process=S2_SAME_PROCESS)
+    pin = drop()
+    assert stop("s1", process=S2_SAME_PROCESS) == ""
+    assert session("s1").ended_at is not None
+    assert last_row(pin).session_id is None
+
+
+def test_a_person_who_goes_back_to_the_old_conversation_finds_it_alive():
+    start("s1", process=S2_SAME_PROCESS)
+    start("s2", source="clear", process=S2_SAME_PROCESS)
+    end("s2", process=S2_SAME_PROCESS)
+    pin = drop("for whoever is there")
+    assert pin["id"] in prompt("s1", process=S2_SAME_PROCESS)
+    assert session("s1").superseded_by == ""
+
+
 def test_a_binding_to_an_id_that_was_left_behind_leads_to_its_successor():
     start("s1", process=S2_SAME_PROCESS)
     start("s2", source="compact", process=S2_SAME_PROCESS)
