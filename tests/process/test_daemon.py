@@ -586,6 +586,13 @@ def test_a_request_that_never_ends_holds_the_stop_up_for_two_seconds_only(daemon
         wait_until(lambda: has_ended(state.pid), timeout=8)
 
 
+def test_stop_ends_a_stopped_hub_too(daemon):
+    pid = daemon.state().pid
+    os.kill(pid, signal.SIGSTOP)
+    assert answer_of(daemon.run("stop"))["pid"] == pid
+    wait_until(lambda: has_ended(pid))
+
+
 def test_stop_without_a_hub_is_a_success_that_creates_nothing(place):
     assert answer_of(place.run("stop"))["stopped"] is False
     assert list(place.project.iterdir()) == list(place.home.iterdir()) == []
