@@ -351,7 +351,9 @@ def secret(project: Path | str) -> str:
             found: str | None = path.read_text("ascii").strip()
         except FileNotFoundError:
             found = None
-        except (OSError, ValueError) as error:
+        except ValueError:
+            found = ""
+        except OSError as error:
             raise PinboxError(
                 "E_INTERNAL",
                 f"cannot read {path}: {error}",

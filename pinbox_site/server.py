@@ -33,6 +33,8 @@ _MAX_RECEIVED_BYTES: Final = 2 * MAX_HOOK_BODY_BYTES
 _MAX_HEAD_BYTES: Final = 64 * 1024
 _TICK_S: Final = 1.0
 _POLL_S: Final = 0.02
+#: Milliseconds to wait for a reader who keeps the write-ahead log from being folded.
+_FOLD_MS: Final = 500
 #: RFC 6455 close code "service restart": come back.
 _SERVICE_RESTART: Final = 1012
 
@@ -218,6 +220,22 @@ def _send_away(protocol: Any) -> None:
         protocol.dropConnection(abort=True)
 
 
+def _fold_log_into_database() -> None:
+    """Leave one file behind that holds everything: whoever copies `pinbox.db` of a stopped hub has
+    it all. SQLite does so itself when the last connection is closed, but ours end with the process.
+    """
+    from django.db import DatabaseError, connection
+
+    if connection.vendor != "sqlite":
+        return
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"PRAGMA busy_timeout = {_FOLD_MS}")
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except DatabaseError as error:  # nothing is lost: the next start reads the log
+        logger.warning("the log could not be folded into the database: %s", type(error).__name__)
+
+
 class Counted:
     """Keeps the hub awake for as long as a request or a socket of `app` is open."""
 
@@ -253,6 +271,7 @@ def serve(claim: hub.Claim, lobby: hub.Lobby | None) -> int:
     gc.freeze()  # what was loaded stays: a request's garbage is looked for among its own only
     logger.info("version %s serves %s on port %d", state.version, claim.project, state.port)
     server.run(lobby.hand_over() if lobby else [])
+    _fold_log_into_database()
     logger.info("stopped")
     logging.shutdown()
     # Worker threads may still hold an unfinished request; its transaction was not committed and

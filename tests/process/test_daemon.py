@@ -1,11 +1,13 @@
 """The hub starts itself once, outlives who started it, is replaced and stopped in good order."""
 
+import contextlib
 import json
 import os
 import resource
 import shutil
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -555,6 +557,27 @@ def test_a_signal_stops_the_hub_in_order(daemon, number):
     assert not (daemon.state_dir / "hub.json").exists()
     assert not (daemon.project / ".pinbox" / "server.json").exists()
     assert "stopped" in daemon.log()
+
+
+def test_the_database_file_of_a_stopped_hub_holds_everything_by_itself(daemon, tmp_path):
+    daemon.run("pin", "kept")
+    daemon.run("stop")
+    shutil.copy(daemon.project / ".pinbox" / "pinbox.db", tmp_path / "copy.db")
+    with contextlib.closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+        assert copy.execute("SELECT count(*) FROM pins_event").fetchone() == (1,)
+
+
+def test_a_database_that_is_none_is_an_error_that_keeps_the_file(daemon):
+    daemon.run("pin", "kept")
+    daemon.run("stop")
+    path = daemon.project / ".pinbox" / "pinbox.db"
+    path.write_bytes(b"no database " * 1000)
+    done = daemon.run("list", check=False)
+    error = json.loads(done.stdout)["error"]
+    assert (done.returncode, error["code"]) == (5, "E_HUB_UNREACHABLE")
+    assert "not a database" in error["message"]
+    assert path.read_bytes() == b"no database " * 1000
+    wait_until(lambda: not daemon.hubs(), what="no hub stays")
 
 
 def test_a_request_under_way_is_answered_before_the_hub_stops(daemon):

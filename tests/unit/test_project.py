@@ -236,8 +236,9 @@ def test_all_who_ask_for_the_secret_at_once_get_the_same_one(tmp_path, home):
     assert sorted(p.name for p in project.state_dir(tmp_path).iterdir()) == ["secret"]
 
 
-def test_an_empty_secret_file_is_replaced(tmp_path, home):
-    (project.state_dir(tmp_path) / "secret").write_text("")
+@pytest.mark.parametrize("content", [b"", b"short", bytes(range(256))])
+def test_a_damaged_secret_file_is_replaced(tmp_path, home, content):
+    (project.state_dir(tmp_path) / "secret").write_bytes(content)
     assert project.secret(tmp_path) == project.secret(tmp_path) != ""
 
 
