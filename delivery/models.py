@@ -36,6 +36,7 @@ class Delivery(models.Model):
         indexes = (
             models.Index(fields=["pin_id", "-id"], name="delivery_pin"),
             models.Index(fields=["status", "-id"], name="delivery_status"),
+            models.Index(fields=["adapter", "-id"], name="delivery_adapter"),
             models.Index(
                 fields=["session_id", "-event_seq"],
                 condition=models.Q(status="pending"),

@@ -10,8 +10,9 @@ import django
 django.setup(set_prefix=False)
 
 from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler  # noqa: E402
+from django.core.exceptions import SuspiciousFileOperation  # noqa: E402
 from django.core.handlers.asgi import ASGIHandler  # noqa: E402
-from django.http import HttpRequest  # noqa: E402
+from django.http import Http404, HttpRequest  # noqa: E402
 
 from .bridge import Bridge  # noqa: E402
 from .gate import Gate  # noqa: E402
@@ -24,7 +25,10 @@ class StaticFiles(ASGIStaticFilesHandler):
     """Serves the admin's files out of the packages themselves: nobody runs `collectstatic`."""
 
     def serve(self, request: HttpRequest) -> Any:
-        response = super().serve(request)
+        try:
+            response = super().serve(request)
+        except SuspiciousFileOperation as error:  # a way out of the folder; Django answers only 404
+            raise Http404 from error
         response["Cache-Control"] = f"private, max-age={_KEEP_S}"
         return response
 

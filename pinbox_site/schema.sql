@@ -1,4 +1,4 @@
--- migrations: 1229791993
+-- migrations: 1164063325
 -- Written by `manage.py dumpschema`. Do not edit.
 BEGIN IMMEDIATE;
 CREATE TABLE "django_migrations" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "app" varchar(255) NOT NULL, "name" varchar(255) NOT NULL, "applied" datetime NOT NULL);
@@ -42,6 +42,7 @@ CREATE INDEX "auth_permission_content_type_id_2f476e4b" ON "auth_permission" ("c
 CREATE INDEX "delivery_pin" ON "delivery_delivery" ("pin_id", "id" DESC);
 CREATE INDEX "delivery_status" ON "delivery_delivery" ("status", "id" DESC);
 CREATE INDEX "delivery_pending" ON "delivery_delivery" ("session_id", "event_seq" DESC) WHERE "status" = 'pending';
+CREATE INDEX "delivery_adapter" ON "delivery_delivery" ("adapter", "id" DESC);
 CREATE INDEX "pinbox_site_idempotentanswer_created_at_677a0f1b" ON "pinbox_site_idempotentanswer" ("created_at");
 CREATE INDEX "pin_status_n" ON "pins_pin" ("status", "n" DESC);
 CREATE INDEX "event_subject_seq" ON "pins_event" ("subject", "seq");
@@ -50,6 +51,7 @@ CREATE INDEX "binding_agent_key" ON "pins_binding" ("agent", "key");
 CREATE TRIGGER pins_search_insert AFTER INSERT ON pins_searchtext BEGIN INSERT INTO pins_search_index(rowid, body) VALUES (new.id, new.body); END;
 CREATE TRIGGER pins_search_delete AFTER DELETE ON pins_searchtext BEGIN INSERT INTO pins_search_index(pins_search_index, rowid, body) VALUES ('delete', old.id, old.body); END;
 CREATE TRIGGER pins_search_update AFTER UPDATE ON pins_searchtext BEGIN INSERT INTO pins_search_index(pins_search_index, rowid, body) VALUES ('delete', old.id, old.body); INSERT INTO pins_search_index(rowid, body) VALUES (new.id, new.body); END;
+CREATE INDEX "event_type_seq" ON "pins_event" ("type", "seq");
 CREATE INDEX "django_session_expire_date_a5c62663" ON "django_session" ("expire_date");
 INSERT INTO django_migrations (id, app, name, applied) VALUES (1, 'contenttypes', '0001_initial', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (id, app, name, applied) VALUES (2, 'auth', '0001_initial', '2026-01-01 00:00:00');
@@ -70,11 +72,13 @@ INSERT INTO django_migrations (id, app, name, applied) VALUES (16, 'auth', '0010
 INSERT INTO django_migrations (id, app, name, applied) VALUES (17, 'auth', '0011_update_proxy_permissions', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (id, app, name, applied) VALUES (18, 'auth', '0012_alter_user_first_name_max_length', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (id, app, name, applied) VALUES (19, 'delivery', '0001_ledger', '2026-01-01 00:00:00');
-INSERT INTO django_migrations (id, app, name, applied) VALUES (20, 'pinbox_site', '0001_idempotent_answers', '2026-01-01 00:00:00');
-INSERT INTO django_migrations (id, app, name, applied) VALUES (21, 'pinbox_site', '0002_admin_links', '2026-01-01 00:00:00');
-INSERT INTO django_migrations (id, app, name, applied) VALUES (22, 'pins', '0001_log_and_projections', '2026-01-01 00:00:00');
-INSERT INTO django_migrations (id, app, name, applied) VALUES (23, 'pins', '0002_search_index', '2026-01-01 00:00:00');
-INSERT INTO django_migrations (id, app, name, applied) VALUES (24, 'sessions', '0001_initial', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (id, app, name, applied) VALUES (20, 'delivery', '0002_adapter_index', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (id, app, name, applied) VALUES (21, 'pinbox_site', '0001_idempotent_answers', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (id, app, name, applied) VALUES (22, 'pinbox_site', '0002_admin_links', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (id, app, name, applied) VALUES (23, 'pins', '0001_log_and_projections', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (id, app, name, applied) VALUES (24, 'pins', '0002_search_index', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (id, app, name, applied) VALUES (25, 'pins', '0003_event_type_index', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (id, app, name, applied) VALUES (26, 'sessions', '0001_initial', '2026-01-01 00:00:00');
 INSERT INTO django_content_type (id, app_label, model) VALUES (1, 'admin', 'logentry');
 INSERT INTO django_content_type (id, app_label, model) VALUES (2, 'auth', 'permission');
 INSERT INTO django_content_type (id, app_label, model) VALUES (3, 'auth', 'group');
@@ -160,5 +164,5 @@ INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (65, 17
 INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (66, 17, 'change_adminlink', 'Can change admin link');
 INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (67, 17, 'delete_adminlink', 'Can delete admin link');
 INSERT INTO auth_permission (id, content_type_id, codename, name) VALUES (68, 17, 'view_adminlink', 'Can view admin link');
-PRAGMA user_version = 1229791993;
+PRAGMA user_version = 1164063325;
 COMMIT;

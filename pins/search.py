@@ -2,9 +2,10 @@
 knows how.
 
 Every text of a pin is a row of `SearchText`. A query is split at white space; a pin matches when
-each term stands somewhere in its texts. SQLite finds terms of three characters and more by an FTS5
-trigram index, PostgreSQL by pg_trgm; shorter ones are looked for row by row. Nothing in a term is
-syntax.
+each term stands somewhere in its texts. The rarest term, if it is rare, is found by an index
+(SQLite: FTS5 trigrams, PostgreSQL: pg_trgm); every other one is looked for in the texts of the pins
+that are left, newest first, so that a page of a common word is full long before all pins that have
+it were read. Nothing in a term is syntax.
 """
 
 import unicodedata
@@ -12,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet, Value
+from django.db.models.functions import StrIndex
 
 from . import statements
 from .models import Pin, SearchText
@@ -24,6 +26,8 @@ _TRIGRAM = 3
 _INDEXED = 64
 #: A query is cut to so many terms: each costs one look-up.
 MAX_TERMS = 32
+#: A term in fewer texts than this is rare: all its pins are found before any is read.
+_RARE = 1000
 
 
 def fold(text: str) -> str:
@@ -61,23 +65,61 @@ def matching(pins: QuerySet[Pin], query: str) -> QuerySet[Pin]:
     terms = list(dict.fromkeys(fold(query).split()))[:MAX_TERMS]
     if not terms:
         return pins.none()
+    # No index knows a term shorter than a trigram.
+    frequencies = {term: _frequency(term) for term in terms if len(term) >= _TRIGRAM}
+    rarest = min(frequencies, key=frequencies.__getitem__, default=None)
+    if rarest is not None and frequencies[rarest] < _RARE:
+        pins = pins.filter(n__in=_texts_with(rarest))
+        terms.remove(rarest)
+    first = OuterRef("n") * Value(1 << _SEQ_BITS)
+    own = SearchText.objects.filter(id__gte=first, id__lt=first + Value(1 << _SEQ_BITS))
     for term in terms:
-        pins = pins.filter(n__in=_numbers(term))
+        if rarest is None and not _is_in_many_of_the_newest(term):
+            pins = pins.filter(n__in=_texts_with(term))
+            continue
+        pins = pins.filter(Exists(own.annotate(at=StrIndex("body", Value(term))).filter(at__gt=0)))
     return pins
 
 
-def _numbers(term: str) -> QuerySet[SearchText, int]:
+def _frequency(term: str) -> int:
+    """How many texts may contain `term`, by the index; `_RARE` also for more."""
+    if connection.vendor != "sqlite":
+        return _texts_with(term)[:_RARE].count()
+    with connection.cursor() as cursor:
+        # Of the index alone, which stops at the limit; any join would read the term's texts all.
+        cursor.execute(
+            "SELECT COUNT(*) FROM (SELECT rowid FROM pins_search_index"
+            " WHERE pins_search_index MATCH %s LIMIT %s)",
+            [_phrase(term), _RARE],
+        )
+        return int(cursor.fetchone()[0])
+
+
+def _is_in_many_of_the_newest(term: str) -> bool:
+    """Whether pins with a term that no index knows are likely to be met soon, newest first."""
+    newest = SearchText.objects.order_by("-id").values("body")[:_RARE]
+    found = newest.annotate(at=StrIndex("body", Value(term))).values_list("at", flat=True)
+    return sum(at > 0 for at in found) >= _RARE // 20
+
+
+def _texts_with(term: str) -> QuerySet[SearchText, int]:
+    """Numbers of the pins of the texts that contain `term`, by the index if it can."""
     texts = SearchText.objects.values_list("n", flat=True)
     if connection.vendor == "sqlite" and len(term) >= _TRIGRAM:
         texts = texts.extra(
             where=["id IN (SELECT rowid FROM pins_search_index WHERE pins_search_index MATCH %s)"],
-            params=['"' + term[:_INDEXED].replace('"', '""') + '"'],
+            params=[_phrase(term)],
         )
         if len(term) > _INDEXED:
             # Not LIKE, which refuses a pattern of more than 50,000 bytes.
             texts = texts.extra(where=["instr(body, %s) > 0"], params=[term])
         return texts
-    return texts.filter(Q(body__contains=term))
+    return texts.filter(body__contains=term)
+
+
+def _phrase(term: str) -> str:
+    """The beginning of `term` as FTS5 takes it literally."""
+    return '"' + term[:_INDEXED].replace('"', '""') + '"'
 
 
 def broken_index() -> int:
