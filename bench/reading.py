@@ -60,25 +60,37 @@ def pages(runs: int) -> list[Figure]:
         counts = [(place, place.seed(**size)) for place, size in ((small, SMALL), (large, LARGE))]
         figures.append(_rebuild(large, counts[1][1], runs=3))
         for name, path_of in PAGES.items():
-            paths = {id(place): path_of(place, made) for place, made in counts}
-            ours, floor = in_turn(
-                lambda paths=paths: large.ask("GET", paths[id(large)]),
-                lambda paths=paths: small.ask("GET", paths[id(small)]),
-                runs=runs,
-                warm_up=5,
-            )
-            figures.append(
-                Figure(
-                    name=f"page-{name}",
-                    what=f"GET {paths[id(large)].split('&before')[0]} at 100,000 events",
-                    floor_is="the same at 1,000 events",
-                    unit="ms",
-                    ours=ours,
-                    floor=floor,
-                    target=1.3,
-                )
-            )
+            paths = [path_of(place, made) for place, made in counts]
+            figures.append(_page(name, (small, large), paths, runs))
+        cookies = [place.admin_cookie() for place in (small, large)]
+        for name, path in ADMIN_PAGES.items():
+            figures.append(_page(name, (small, large), [path, path], runs, cookies))
     return figures
+
+
+def _page(
+    name: str,
+    places: tuple[Workplace, Workplace],
+    paths: list[str],
+    runs: int,
+    cookies: list[str] | None = None,
+) -> Figure:
+    """The same page of a small and of a large place."""
+
+    def ask(side: int) -> None:
+        headers = {"Cookie": cookies[side]} if cookies else {}
+        places[side].ask("GET", paths[side], **headers)
+
+    ours, floor = in_turn(lambda: ask(1), lambda: ask(0), runs=runs, warm_up=5)
+    return Figure(
+        name=f"page-{name}",
+        what=f"GET {paths[1].split('&before')[0]} at 100,000 events",
+        floor_is="the same at 1,000 events",
+        unit="ms",
+        ours=ours,
+        floor=floor,
+        target=1.3,
+    )
 
 
 def _newest_pin(place: Workplace) -> str:
@@ -118,6 +130,15 @@ PAGES: dict[str, Callable[[Workplace, dict[str, Any]], str]] = {
     "deliveries": lambda place, made: f"/deliveries?limit={PAGE}",
     "deliveries-delivered": lambda place, made: f"/deliveries?status=delivered&limit={PAGE}",
     "deliveries-failed": lambda place, made: f"/deliveries?status=failed&limit={PAGE}",
+}
+
+#: The admin's lists, which Django renders.
+ADMIN_PAGES = {
+    "admin-pins": "/admin/pins/pin/",
+    "admin-pins-search": "/admin/pins/pin/?q=mark123",
+    "admin-events": "/admin/pins/event/",
+    "admin-deliveries": "/admin/delivery/delivery/",
+    "admin-sessions": "/admin/agent_sessions/agentsession/",
 }
 
 

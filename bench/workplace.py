@@ -1,14 +1,18 @@
 """A throw-away home and project with a real hub in it, as a person's machine has it."""
 
 import http.client
+import http.cookiejar
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +143,18 @@ class Workplace:
 
     def data(self, method: str, path: str, body: object = None) -> Any:
         return json.loads(self.ask(method, path, body))["data"]
+
+    def admin_cookie(self) -> str:
+        """A Cookie header with which the admin knows us, by its own one-time link."""
+        url = self.data("POST", "/admin-link", {})["url"]
+        jar = http.cookiejar.CookieJar()
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+        with browser.open(url, timeout=TIMEOUT_S) as page:
+            form = page.read().decode()
+        fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', form))
+        with browser.open(url, urllib.parse.urlencode(fields).encode(), TIMEOUT_S) as page:
+            page.read()
+        return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
 
 def spawn_and_wait(
