@@ -178,6 +178,22 @@ def test_the_life_of_a_pin(hub):
     assert kinds == ["created", "message", "resolved", "verified", "resolved", "verified"]
 
 
+def test_what_a_page_sends_late_opens_no_pin_again(hub, page):
+    """A page that was offline sends its queue, twice, after the pin was resolved elsewhere."""
+    pin = hub.post("/pins", PIN)[1]
+    path = f"/pins/{pin['id']}"
+    resolved = hub.post(f"{path}/resolve", {"by": "agent", "note": "fixed"})[1]
+    for _ in range(2):
+        key = {"Idempotency-Key": "late-words"}
+        assert page.post(f"{path}/thread", {"role": "human", "text": "wider"}, key)[0] == 201
+        key = {"Idempotency-Key": "late-resolve"}
+        assert page.post(f"{path}/resolve", {"by": "human"}, key)[0] == 409
+    assert hub.get(path)[1] == resolved
+    assert [message["text"] for message in hub.get(f"{path}/thread")[1]] == ["wider"]
+    kinds = [event["type"] for event in hub.get("/events")[1]]
+    assert kinds == ["pin.created", "pin.resolved", "thread.message"]
+
+
 def test_a_page_speaks_as_a_human_only(page):
     pin = page.post("/pins", PIN)[1]
     path = f"/pins/{pin['id']}"
