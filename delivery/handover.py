@@ -28,7 +28,7 @@ _CARDS: Final = 20
 _NEWS: Final = 120
 _MESSAGES: Final = 12
 #: Open pins looked at for the lines of one text: more than fit.
-_WINDOW: Final = 200
+_WINDOW: Final = 150
 #: Documents read at a time.
 _CHUNK: Final = 20
 #: Lines kept ready.

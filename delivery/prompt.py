@@ -9,6 +9,7 @@ import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from pinbox.contract import MAX_CONTEXT_BYTES
@@ -183,6 +184,7 @@ def _cut_quote(label: str, text: str, most: int, pin_id: str) -> Iterator[str]:
         yield f"(cut here, {left_out:,} bytes more: pinbox show {pin_id})\n"
 
 
+@lru_cache(1024)  # every turn repeats the same lines
 def line_text(line: Line) -> str:
     """One pin in one line. What is ours ends before `> `."""
     whose = " (another session has it)" if line.is_elsewhere else ""
