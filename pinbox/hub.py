@@ -15,6 +15,7 @@ import json
 import logging
 import logging.handlers
 import os
+import resource
 import secrets
 import select
 import signal
@@ -54,6 +55,8 @@ LOG_FILES: Final = 3
 #: Seconds to wait for a hub that is just stopping to let go of the project.
 _LOCK_TIMEOUT_S: Final = 10.0
 _BACKLOG: Final = 512
+#: Open files and connections the hub asks the system for.
+_DESCRIPTORS: Final = 8192
 #: Connections held while the stack loads; more wait in the kernel's queue.
 _MAX_HELD: Final = 256
 #: Headers that programs, but no page in a browser, send to `/health`; none of them matters to it.
@@ -399,6 +402,7 @@ def run(project: Path, *, port: int = 0, detached: bool = False) -> int:
     cannot start.
     """
     os.umask(0o077)
+    _allow_many_connections()
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
@@ -417,6 +421,17 @@ def run(project: Path, *, port: int = 0, detached: bool = False) -> int:
         return server.serve(held, lobby)
     finally:
         held.withdraw()
+
+
+def _allow_many_connections() -> None:
+    """Not the limit of whichever shell was first: with 256 or 1024 descriptors, as shells have it,
+    that many idle connections make a hub deaf.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:

@@ -559,6 +559,16 @@ def test_a_signal_stops_the_hub_in_order(daemon, number):
     assert "stopped" in daemon.log()
 
 
+def test_more_idle_connections_than_a_shell_allows_make_no_hub_deaf(place):
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    place.run("list", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (96, hard)))
+    address = ("127.0.0.1", place.state().port)
+    with contextlib.ExitStack() as idle:
+        for _ in range(128):
+            idle.enter_context(socket.create_connection(address, 10))
+        assert answer_of(place.run("list")) == []
+
+
 def test_the_database_file_of_a_stopped_hub_holds_everything_by_itself(daemon, tmp_path):
     daemon.run("pin", "kept")
     daemon.run("stop")
