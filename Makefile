@@ -67,5 +67,5 @@ bench: $(RUN) $(DEV)
 	$(BIN)/python -m bench $(ARGS)
 
 clean:
-	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf .venv .venv-* .ci-work .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
