@@ -12,9 +12,9 @@ _SENTENCES = (
 
 
 def text(number: int) -> str:
-    """A remark of about 180 characters; its words are common, `mark<number>` is rare."""
+    """A remark of about 180 characters; its words are common, `mark<number>:` stands once."""
     first = number % len(_SENTENCES)
-    return f"mark{number} {_SENTENCES[first]}; {_SENTENCES[(number // 7) % len(_SENTENCES)]}"
+    return f"mark{number}: {_SENTENCES[first]}; {_SENTENCES[(number // 7) % len(_SENTENCES)]}"
 
 
 def pin_input(number: int) -> dict[str, Any]:

@@ -118,7 +118,7 @@ PAGES: dict[str, Callable[[Workplace, dict[str, Any]], str]] = {
     "search-common-open": lambda place, made: (
         f"/pins?search={quote('save button')}&status=open&limit={PAGE}"
     ),
-    "search-rare": lambda place, made: f"/pins?search=mark123&limit={PAGE}",
+    "search-rare": lambda place, made: f"/pins?search=mark123:&limit={PAGE}",
     "search-none": lambda place, made: f"/pins?search=zebra&limit={PAGE}",
     "search-short": lambda place, made: f"/pins?search=of&limit={PAGE}",
     "search-short-none": lambda place, made: f"/pins?search=zq&limit={PAGE}",
@@ -138,7 +138,7 @@ UNTARGETED = {"search-short-none"}
 #: The admin's lists, which Django renders.
 ADMIN_PAGES = {
     "admin-pins": "/admin/pins/pin/",
-    "admin-pins-search": "/admin/pins/pin/?q=mark123",
+    "admin-pins-search": "/admin/pins/pin/?q=mark123:",
     "admin-events": "/admin/pins/event/",
     "admin-deliveries": "/admin/delivery/delivery/",
     "admin-sessions": "/admin/agent_sessions/agentsession/",
