@@ -18,7 +18,7 @@ from django.utils.text import capfirst
 
 from pinbox.contract import PinboxError
 
-from . import admin_link, paging
+from . import admin_link
 
 #: Rows on one page of a list.
 PAGE_ROWS: Final = 50
@@ -49,6 +49,8 @@ class CursorList(ChangeList):
         return list(self.model_admin.get_ordering(request))
 
     def get_results(self, request: HttpRequest) -> None:
+        from . import paging  # loads DRF, which no management command waits for
+
         columns = [column.lstrip("-") for column in self.get_ordering(request, self.queryset)]
         side, _, cursor = request.GET.get(PAGE_VAR, "").partition(".")
         rows = self.queryset

@@ -1,7 +1,7 @@
 """The way into the admin: a link that logs one browser in, once.
 
-`POST /admin-link` (full token) makes it, `pinbox admin` prints it, the admin's /admin/login-link
-takes it. Only a digest of its token is stored. See docs/security.md.
+`POST /admin-link` (`views.AdminLinks`, full token) makes it, `pinbox admin` prints it, the admin's
+/admin/login-link takes it. Only a digest of its token is stored. See docs/security.md.
 """
 
 import secrets
@@ -15,13 +15,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_protect
-from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
-from rest_framework.views import APIView
-
-from pinbox.contract import iso
 
 from .models import AdminLink
 
@@ -29,24 +22,6 @@ from .models import AdminLink
 VALID_FOR: Final = timedelta(minutes=5)
 #: The one user of the admin. It has no password and may only look.
 USER: Final = "pinbox"
-
-
-class AdminLinkShape(serializers.Serializer[Any]):
-    url = serializers.CharField()
-    expiresAt = serializers.CharField()
-
-
-class AdminLinks(APIView):
-    body_optional = True
-
-    @extend_schema(operation_id="admin_link", request=None, responses=AdminLinkShape)
-    def post(self, request: Request) -> Response:
-        token, expires_at = make_link(datetime.now(UTC))
-        place = request.build_absolute_uri(reverse("admin:login_link"))
-        answer = Response({"url": f"{place}?token={token}", "expiresAt": iso(expires_at)})
-        # An answer kept for its Idempotency-Key would be the token in plain text.
-        answer.is_secret = True  # type: ignore[attr-defined]  # for pinbox_site.idempotency
-        return answer
 
 
 def make_link(now: datetime) -> tuple[str, datetime]:

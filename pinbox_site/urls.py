@@ -3,9 +3,8 @@
 from django.contrib import admin
 from django.urls import include, path, re_path
 
-from .admin_link import AdminLinks
 from .openapi import Schema
-from .views import Summary
+from .views import AdminLinks, Summary
 
 urlpatterns = [
     path("", include("pins.urls")),
