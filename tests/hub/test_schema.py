@@ -1,6 +1,7 @@
 """A fresh database made from schema.sql is the one the migrations make."""
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 from django.core.management import call_command
@@ -35,7 +36,7 @@ def test_a_fresh_database_has_every_migration_and_runs_none(scratch, django_db_b
     with django_db_blocker.unblock():
         schema.prepare_database()
         schema.prepare_database()
-    with sqlite3.connect(scratch) as made:
+    with closing(sqlite3.connect(scratch)) as made:
         applied = made.execute("SELECT COUNT(*) FROM django_migrations").fetchone()[0]
         assert made.execute("PRAGMA user_version").fetchone()[0] == schema.migrations_id()
         assert made.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
