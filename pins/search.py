@@ -66,11 +66,12 @@ def matching(pins: QuerySet[Pin], query: str) -> QuerySet[Pin]:
     if not terms:
         return pins.none()
     # No index knows a term shorter than a trigram.
-    frequencies = {term: _frequency(term) for term in terms if len(term) >= _TRIGRAM}
-    rarest = min(frequencies, key=frequencies.__getitem__, default=None)
-    if rarest is not None and frequencies[rarest] < _RARE:
-        pins = pins.filter(n__in=_texts_with(rarest))
-        terms.remove(rarest)
+    found = {term: _numbers_by_index(term) for term in terms if len(term) >= _TRIGRAM}
+    rarest = min(found, key=lambda term: len(found[term]), default=None)
+    if rarest is not None and len(found[rarest]) < _RARE:
+        pins = pins.filter(n__in=set(found[rarest]))
+        if len(rarest) <= _INDEXED:
+            terms.remove(rarest)
     first = OuterRef("n") * Value(1 << _SEQ_BITS)
     own = SearchText.objects.filter(id__gte=first, id__lt=first + Value(1 << _SEQ_BITS))
     for term in terms:
@@ -81,18 +82,18 @@ def matching(pins: QuerySet[Pin], query: str) -> QuerySet[Pin]:
     return pins
 
 
-def _frequency(term: str) -> int:
-    """How many texts may contain `term`, by the index; `_RARE` also for more."""
+def _numbers_by_index(term: str) -> list[int]:
+    """The pin's number of each text that contains the beginning of `term`, which is all of it up to
+    `_INDEXED` characters. At most `_RARE` of them.
+    """
     if connection.vendor != "sqlite":
-        return _texts_with(term)[:_RARE].count()
-    with connection.cursor() as cursor:
-        # Of the index alone, which stops at the limit; any join would read the term's texts all.
-        cursor.execute(
-            "SELECT COUNT(*) FROM (SELECT rowid FROM pins_search_index"
-            " WHERE pins_search_index MATCH %s LIMIT %s)",
-            [_phrase(term), _RARE],
-        )
-        return int(cursor.fetchone()[0])
+        return list(_texts_with(term)[:_RARE])
+    # Of the index alone, which stops at the limit; any join would read the term's texts all.
+    rows = statements.fetch(
+        "SELECT rowid FROM pins_search_index WHERE pins_search_index MATCH %s LIMIT %s",
+        [_phrase(term), _RARE],
+    )
+    return [rowid >> _SEQ_BITS for (rowid,) in rows]
 
 
 def _is_in_many_of_the_newest(term: str) -> bool:
@@ -103,18 +104,8 @@ def _is_in_many_of_the_newest(term: str) -> bool:
 
 
 def _texts_with(term: str) -> QuerySet[SearchText, int]:
-    """Numbers of the pins of the texts that contain `term`, by the index if it can."""
-    texts = SearchText.objects.values_list("n", flat=True)
-    if connection.vendor == "sqlite" and len(term) >= _TRIGRAM:
-        texts = texts.extra(
-            where=["id IN (SELECT rowid FROM pins_search_index WHERE pins_search_index MATCH %s)"],
-            params=[_phrase(term)],
-        )
-        if len(term) > _INDEXED:
-            # Not LIKE, which refuses a pattern of more than 50,000 bytes.
-            texts = texts.extra(where=["instr(body, %s) > 0"], params=[term])
-        return texts
-    return texts.filter(body__contains=term)
+    """Numbers of the pins of the texts that contain `term`, for what SQLite's index cannot tell."""
+    return SearchText.objects.filter(body__contains=term).values_list("n", flat=True)
 
 
 def _phrase(term: str) -> str:
