@@ -128,7 +128,7 @@ class Workplace:
 def _is_hub(pid: int) -> bool:
     """Is that pid one of our hubs, and not a stranger or a zombie?"""
     done = subprocess.run(
-        ["ps", "-o", "stat=,args=", "-p", str(pid)], capture_output=True, text=True, check=False
+        ["ps", "-ww", "-o", "stat=", "-o", "args=", "-p", str(pid)], capture_output=True, text=True
     )
     return "pinbox" in done.stdout and not done.stdout.lstrip().startswith("Z")
 
@@ -158,6 +158,14 @@ def bare_workplace(tmp_path: Path, claude_program: Path) -> Iterator[Workplace]:
     workplace.stop_hub()
     # A transcript of the run is large; pytest keeps the folders of the last runs.
     shutil.rmtree(workplace.home / ".claude", ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def no_hub_is_left_behind(tmp_path: Path) -> Iterator[None]:
+    yield
+    done = subprocess.run(["ps", "-ww", "-eo", "args="], capture_output=True, text=True)
+    left = [line for line in done.stdout.splitlines() if f"{tmp_path}/" in line]
+    assert not [line for line in left if "serve --project" in line]
 
 
 @pytest.fixture
