@@ -157,9 +157,9 @@ def _card(pin_id: str, head: _Head, *, messages: list[Words], **more: bool) -> C
 def _lines(session: AgentSession, in_full: Collection[str]) -> Iterator[Line]:
     in_full = set(in_full)
     for some in _in_chunks(row for row in _open_window(session) if row[0] not in in_full):
-        _make_ready([pin_id for pin_id, _, _ in some if pin_id not in _ready])
+        lines = _ready_lines([pin_id for pin_id, _, _ in some])
         for pin_id, _, is_elsewhere in some:
-            line = _ready[pin_id]
+            line = lines[pin_id]
             yield replace(line, is_elsewhere=True) if is_elsewhere else line
 
 
@@ -167,17 +167,24 @@ def _lines(session: AgentSession, in_full: Collection[str]) -> Iterator[Line]:
 _ready: dict[str, Line] = {}
 
 
-def _make_ready(pin_ids: list[str]) -> None:
-    if not pin_ids:
-        return
-    if len(_ready) + len(pin_ids) > _READY:
-        _ready.clear()
-    for pin_id, (n, _, pin) in pins.heads(pin_ids).items():
+def _ready_lines(pin_ids: list[str]) -> dict[str, Line]:
+    """The line of each pin. What is kept for the next turn has its bound, what is asked for has
+    not: making room must not take a line that this very text needs.
+    """
+    lines = {pin_id: _ready[pin_id] for pin_id in pin_ids if pin_id in _ready}
+    if len(lines) == len(pin_ids):
+        return lines
+    made = {}
+    for pin_id, (n, _, pin) in pins.heads([one for one in pin_ids if one not in lines]).items():
         target = pin.get("target", {})
         place = _place(target) or target.get("url")
-        _ready[pin_id] = Line(
+        made[pin_id] = Line(
             id=pin_id, n=n, text=shortened(pin["text"]), place=place and shortened(place)
         )
+    if len(_ready) + len(made) > _READY:
+        _ready.clear()
+    _ready.update(made)
+    return lines | made
 
 
 def _place(target: dict[str, Any]) -> str | None:

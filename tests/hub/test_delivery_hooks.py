@@ -7,6 +7,7 @@ import pytest
 from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 
+from delivery import handover
 from delivery.models import Delivery, Showing
 from pinbox.contract import MAX_CONTEXT_BYTES
 from pins.models import Event, Pin
@@ -572,3 +573,16 @@ def test_no_statement_of_a_hook_reads_a_table_or_everything_that_is_pending():
             plan = " | ".join(row[-1] for row in cursor.fetchall())
         assert "SCAN" not in plan, (sql, plan)
         assert "delivery_status" not in plan, (sql, plan)
+
+
+def test_a_turn_repeats_its_lines_when_the_memory_of_lines_is_just_full(monkeypatch):
+    """The lines of one chunk, of which some are remembered and some are not."""
+    monkeypatch.setattr(handover, "_ready", {})
+    start()
+    known = [drop(f"known {number}") for number in range(3)]
+    prompt()
+    prompt()
+    monkeypatch.setattr(handover, "_READY", 3)
+    new = drop("new", agentSession={"agent": "codex", "key": "elsewhere"})
+    text = prompt()
+    assert all(pin["id"] in text for pin in (*known, new))
