@@ -1,7 +1,6 @@
 """HTTP for what sessions get and what became of it. No rules. See docs/wire.md."""
 
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponseBase
@@ -10,15 +9,12 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.settings import api_settings
-from rest_framework.views import APIView
 
-from pinbox.contract import PinboxError
 from pins import selectors as pins
+from pins.api import Paged, accepted_input, asked_status, stored_text
 from pins.event_log import encode, writer
 from pins.models import Pin
 from pins.shapes import PinShape
-from pins.verbatim import verbatim_list
 from sessions_app import selectors as registry
 from sessions_app import services as sessions
 from sessions_app.models import AgentSession
@@ -27,26 +23,6 @@ from sessions_app.serializers import RegisterInput, SessionShape, session_docume
 from . import handover, ledger, selectors
 from .models import Delivery
 from .serializers import DeliveryShape, delivery_document
-
-
-class Paged(APIView):
-    """Lists that are read whole, or by the page that `limit`, `before` and `after` ask for."""
-
-    page_order: tuple[str, ...]
-
-    def answer(
-        self,
-        request: Request,
-        rows: QuerySet[Any],
-        text: Callable[[Any], str],
-        around: tuple[str, str] = ("", ""),
-    ) -> HttpResponseBase:
-        pages = cast(Any, api_settings.DEFAULT_PAGINATION_CLASS)()
-        found = pages.paginate_queryset(rows, request, view=self)
-        texts = (text(row) for row in found)
-        if isinstance(found, list):
-            return verbatim_list(list(texts), headers=pages.headers(), around=around)
-        return verbatim_list(texts, around=around)
 
 
 class Sessions(Paged):
@@ -64,11 +40,10 @@ class Sessions(Paged):
         responses={200: SessionShape, 201: SessionShape},
     )
     def post(self, request: Request) -> Response:
-        asked = RegisterInput(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = accepted_input(RegisterInput, request)
         now = timezone.now()
         with writer():
-            session, created = sessions.register(**asked.validated_data, now=now)
+            session, created = sessions.register(**asked, now=now)
             ledger.adopt(session, now=now)
         return Response(session_document(session), status=201 if created else 200)
 
@@ -93,7 +68,7 @@ class PinPages(Paged):
     def answer_pins(
         self, request: Request, rows: QuerySet[Pin], around: tuple[str, str]
     ) -> HttpResponseBase:
-        return self.answer(request, pins.with_document(rows), lambda row: str(row[1]), around)
+        return self.answer(request, pins.with_document(rows), stored_text, around)
 
 
 class SessionInject(PinPages):
@@ -137,15 +112,10 @@ class Deliveries(Paged):
     )
     def get(self, request: Request) -> HttpResponseBase:
         rows = Delivery.objects.all()
-        status, pin_id = request.query_params.get("status"), request.query_params.get("pin")
+        status = asked_status(request, Delivery.Status.values, "every delivery")
         if status is not None:
-            if status not in Delivery.Status.values:
-                raise PinboxError(
-                    "E_INVALID_INPUT",
-                    f"status: must be one of: {', '.join(Delivery.Status.values)}",
-                    "leave it out for every delivery",
-                )
             rows = rows.filter(status=status)
+        pin_id = request.query_params.get("pin")
         if pin_id is not None:
             pins.require_pin(pin_id)
             rows = rows.filter(pin_id=pin_id)

@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 from django.db.models import Q, QuerySet
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from pinbox.contract import MAX_PAGE, PinboxError
 
@@ -62,9 +61,6 @@ class IdPages(BasePagination):
             if against or more:
                 self._links["next"] = (on, _id(found[-1]))
         return found
-
-    def get_paginated_response(self, data: Any) -> Response:
-        return Response(data, headers=self.headers())
 
     def headers(self) -> dict[str, str]:
         """`Link` with rel="prev" and rel="next" where there is such a page; nothing for a whole

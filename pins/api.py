@@ -1,14 +1,14 @@
 """HTTP for events, pins and threads: one view class a path, no rules. See docs/wire.md."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, cast
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
@@ -45,22 +45,46 @@ def caller_of(request: Request) -> Caller:
     return cast(Caller, request.user)
 
 
-class ListView(APIView):
-    """A list of stored JSON: whole, or the page that `limit`, `before` and `after` ask for."""
+def asked_status(request: Request, known: Sequence[str], everything: str) -> str | None:
+    """The status a list is narrowed to, None for `everything`. Raises E_INVALID_INPUT."""
+    status = request.query_params.get("status")
+    if status is None or status in known:
+        return status
+    raise PinboxError(
+        "E_INVALID_INPUT",
+        f"status: must be one of: {', '.join(known)}",
+        f"leave it out for {everything}",
+    )
 
-    required_scope = "page"
+
+class Paged(APIView):
+    """Lists that are read whole, or by the page that `limit`, `before` and `after` ask for."""
+
     page_order: tuple[str, ...]
 
-    def answer(self, request: Request, rows: QuerySet[Any]) -> HttpResponseBase:
-        """`rows` are tuples of an item's id and its JSON."""
+    def answer(
+        self,
+        request: Request,
+        rows: QuerySet[Any],
+        text: Callable[[Any], str],
+        around: tuple[str, str] = ("", ""),
+    ) -> HttpResponseBase:
+        """`text` makes the JSON of a row; `around` is what stands before and after the list."""
         pages = cast(Any, api_settings.DEFAULT_PAGINATION_CLASS)()
-        found: Iterable[tuple[Any, str]] = pages.paginate_queryset(rows, request, view=self)
+        found = pages.paginate_queryset(rows, request, view=self)
+        texts = (text(row) for row in found)
         if isinstance(found, list):
-            return verbatim_list([text for _, text in found], headers=pages.headers())
-        return verbatim_list(text for _, text in found)
+            return verbatim_list(list(texts), headers=pages.headers(), around=around)
+        return verbatim_list(texts, around=around)
 
 
-class EventPages(ListView):
+def stored_text(row: tuple[Any, str]) -> str:
+    """The JSON in a row of (id, JSON)."""
+    return row[1]
+
+
+class EventPages(Paged):
+    required_scope = "page"
     page_order = ("seq",)
 
     @staticmethod
@@ -80,12 +104,8 @@ class EventPages(ListView):
         return (seq,)
 
     def answer_events(self, request: Request, events: QuerySet[Event]) -> HttpResponseBase:
-        pages = cast(Any, api_settings.DEFAULT_PAGINATION_CLASS)()
         rows = events.values_list("seq", "type", "at", "payload")
-        found = pages.paginate_queryset(rows, request, view=self)
-        if isinstance(found, list):
-            return verbatim_list(list(selectors.event_texts(found)), headers=pages.headers())
-        return verbatim_list(selectors.event_texts(found))
+        return self.answer(request, rows, selectors.event_text)
 
 
 class EventList(EventPages):
@@ -101,7 +121,8 @@ class PinEvents(EventPages):
         return self.answer_events(request, Event.objects.filter(subject=pin_id))
 
 
-class PinList(ListView):
+class PinList(Paged):
+    required_scope = "page"
     page_order = ("-n",)
 
     @extend_schema(
@@ -113,16 +134,14 @@ class PinList(ListView):
         responses=shapes.PinShape(many=True),
     )
     def get(self, request: Request) -> HttpResponseBase:
-        pins = selectors.pins_of(status=_asked_status(request))
+        pins = selectors.pins_of(status=asked_status(request, Pin.Status.values, "every pin"))
         query = request.query_params.get("search")
         if query is not None:
             pins = search.matching(pins, _searchable(query))
-        return self.answer(request, selectors.with_document(pins))
+        return self.answer(request, selectors.with_document(pins), stored_text)
 
     @extend_schema(operation_id="pins_create", request=PinInput, responses={201: shapes.PinShape})
-    def post(self, request: Request) -> Response | HttpResponseBase:
-        from django.conf import settings
-
+    def post(self, request: Request) -> HttpResponseBase:
         pin = services.create_pin(
             data=accepted_input(PinInput, request),
             caller=caller_of(request),
@@ -139,25 +158,15 @@ class PinDetail(APIView):
         return verbatim(selectors.pin_text(pin_id))
 
 
-class PinThread(ListView):
+class PinThread(Paged):
+    required_scope = "page"
     page_order = ("seq",)
-
-    @staticmethod
-    def page_cursor(text: str) -> tuple[int]:
-        seq = ThreadMessage.objects.filter(pk=text[:64]).values_list("seq", flat=True).first()
-        if seq is None:
-            raise PinboxError(
-                "E_INVALID_INPUT",
-                "the cursor names no message",
-                "use the id of a message that the thread has shown",
-            )
-        return (seq,)
 
     @extend_schema(operation_id="pins_thread_list", responses=shapes.MessageShape(many=True))
     def get(self, request: Request, pin_id: str) -> HttpResponseBase:
         selectors.require_pin(pin_id)
         messages = ThreadMessage.objects.filter(pin_id=pin_id)
-        return self.answer(request, messages.values_list("id", "json"))
+        return self.answer(request, messages.values_list("id", "json"), stored_text)
 
     @extend_schema(
         operation_id="pins_thread_create",
@@ -189,17 +198,6 @@ class PinVerify(APIView):
     def post(self, request: Request, pin_id: str) -> HttpResponseBase:
         outcome = accepted_input(VerifyInput, request)["outcome"]
         return verbatim(encode(services.verify_pin(pin_id=pin_id, outcome=outcome)))
-
-
-def _asked_status(request: Request) -> str | None:
-    status = request.query_params.get("status")
-    if status is None or status in Pin.Status.values:
-        return status
-    raise PinboxError(
-        "E_INVALID_INPUT",
-        "status: must be one of: open, resolved",
-        "leave it out for every pin",
-    )
 
 
 def _searchable(query: str) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from django.db.models import F, QuerySet, TextField, Value
@@ -72,10 +71,10 @@ def with_document(pins: QuerySet[Pin]) -> QuerySet[Any]:
     return pins.annotate(doc=document()).values_list("id", "doc")
 
 
-def event_texts(rows: Iterable[tuple[int, str, str, str]]) -> Iterator[str]:
-    """The wire form of each event (seq, type, at, payload) around its stored payload."""
-    for seq, kind, at, payload in rows:
-        yield f'{{"seq":{seq},"type":"{kind}","at":"{at}","payload":{payload}}}'
+def event_text(row: tuple[int, str, str, str]) -> str:
+    """The wire form of an event (seq, type, at, payload) around its stored payload."""
+    seq, kind, at, payload = row
+    return f'{{"seq":{seq},"type":"{kind}","at":"{at}","payload":{payload}}}'
 
 
 def tally() -> dict[str, int]:

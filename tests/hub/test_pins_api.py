@@ -251,3 +251,11 @@ def test_a_nul_is_refused_alike_everywhere(hub):
         hub.raw("POST", "/pins", b'{"text":"a\\u0000b","author":{"userId":"u"}}').status_code == 400
     )
     assert hub.get("/pins?search=%00")[0] == 400
+
+
+@pytest.mark.parametrize("cursor", ["msg_aaaaaaaaaa", "%00", "msg_%00", "x" * 300, "-1"])
+def test_a_cursor_that_names_no_message_is_refused_alike_on_both_databases(hub, cursor):
+    pin = hub.post("/pins", PIN)[1]
+    for side in ("before", "after"):
+        status, error = hub.get(f"/pins/{pin['id']}/thread?limit=1&{side}={cursor}")
+        assert (status, error["code"]) == (400, "E_INVALID_INPUT")
