@@ -29,6 +29,7 @@ from .project import (
     pinbox_dir,
     private_write,
     process_fields,
+    ps,
     read_hub,
     state_dir,
 )
@@ -146,7 +147,7 @@ def process_condition(pid: int) -> str:
     fields = process_fields(pid)
     if fields is not None:
         return fields[0].decode("ascii", "replace")
-    return _ps(pid, "stat=")[:1]
+    return ps(pid, "stat=")[:1]
 
 
 def processor_time(pid: int) -> int | None:
@@ -154,22 +155,8 @@ def processor_time(pid: int) -> int | None:
     fields = process_fields(pid)
     if fields is not None and len(fields) > 12:
         return int(fields[11]) + int(fields[12])
-    digits = "".join(filter(str.isdigit, _ps(pid, "time=")))
+    digits = "".join(filter(str.isdigit, ps(pid, "time=")))
     return int(digits) if digits else None
-
-
-def _ps(pid: int, column: str) -> str:
-    if os.path.isdir("/proc/self"):
-        return ""
-    import subprocess  # not on Linux, so not on the common path
-
-    shown = subprocess.run(  # noqa: S603 - a fixed program and a number
-        ["/bin/ps", "-o", column, "-p", str(pid)],
-        capture_output=True,
-        check=False,
-        env={"LC_ALL": "C"},
-    )
-    return shown.stdout.decode("ascii", "replace").strip()
 
 
 def compare_versions(one: str, other: str) -> int:

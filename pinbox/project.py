@@ -393,17 +393,22 @@ def process_start(pid: int) -> str | None:
     fields = process_fields(pid)
     if fields is not None:
         return fields[19].decode() if len(fields) > 19 else None
+    return "-".join(ps(pid, "lstart=").split()) or None
+
+
+def ps(pid: int, column: str) -> str:
+    """What `ps` says of a process, where there is no /proc; nothing of one that is not there."""
     if os.path.isdir("/proc/self"):
-        return None
+        return ""
     import subprocess  # not on Linux, so not on the common path
 
     shown = subprocess.run(  # noqa: S603 - a fixed program and a number
-        ["/bin/ps", "-o", "lstart=", "-p", str(pid)],
+        ["/bin/ps", "-o", column, "-p", str(pid)],
         capture_output=True,
         check=False,
         env={"LC_ALL": "C"},
     )
-    return "-".join(shown.stdout.decode("ascii", "replace").split()) or None
+    return shown.stdout.decode("ascii", "replace").strip()
 
 
 def process_fields(pid: int) -> list[bytes] | None:

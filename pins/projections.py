@@ -48,8 +48,8 @@ def _apply_pin(event: Event, pin: dict[str, Any]) -> None:
         status=pin["status"],
         seq=event.seq,
         created_at=pin["createdAt"],
-        head=_members(head),
-        bound=_members(bound),
+        head=members(head),
+        bound=members(bound),
         tail=encode(tail)[1:-1],
     )
     before = None if event.type == "pin.created" else statements.status_and_seq(row.id)
@@ -75,7 +75,7 @@ def _apply_message(event: Event, message: dict[str, Any]) -> None:
         search.index(statements.number_of(pin_id), event.seq, [message["text"]])
 
 
-def _members(document: dict[str, Any]) -> str:
+def members(document: dict[str, Any]) -> str:
     """The inside of a JSON object with a comma after its last member, or nothing."""
     return encode(document)[1:-1] + "," if document else ""
 

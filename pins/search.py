@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.models import Exists, OuterRef, QuerySet, Value
 from django.db.models.functions import StrIndex
 
@@ -117,8 +117,6 @@ def broken_index() -> int:
     """1 when the SQLite index disagrees with the texts it indexes, else 0."""
     if connection.vendor != "sqlite":
         return 0
-    from django.db import DatabaseError
-
     try:
         with connection.cursor() as cursor:
             cursor.execute(

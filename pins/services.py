@@ -8,9 +8,10 @@ from typing import Any
 from pinbox.contract import Caller, PinboxError, new_id, now_iso
 
 from . import selectors, statements
-from .event_log import append, encode, writer
+from .event_log import append, writer
 from .events import MessagePayload, PinPayload, in_wire_order
 from .models import Binding
+from .projections import members
 
 
 def create_pin(*, data: Mapping[str, Any], caller: Caller, git: Mapping[str, str]) -> PinPayload:
@@ -119,7 +120,7 @@ def move_bindings(
 
 def _bound_json(agent: str, key: str, cwd: str | None) -> str:
     ref = {"agent": agent, "key": key} | ({"cwd": cwd} if cwd else {})
-    return encode({"agentSession": ref})[1:-1] + ","
+    return members({"agentSession": ref})
 
 
 def _author(claimed: Mapping[str, Any], caller: Caller) -> dict[str, Any]:

@@ -64,10 +64,7 @@ def heads(pin_ids: list[str]) -> dict[str, tuple[int, str, dict[str, Any]]]:
     is there, by id.
     """
     rows = fetch("SELECT id, n, status, head FROM pins_pin WHERE id IN %s", [pin_ids])
-    return {
-        pin_id: (n, status, json.loads("{" + head.rstrip(",") + "}"))
-        for pin_id, n, status, head in rows
-    }
+    return {pin_id: (n, status, _object(head)) for pin_id, n, status, head in rows}
 
 
 def bind(pin_id: str, agent: str, key: str, text: str) -> None:
@@ -85,8 +82,14 @@ def binding_of(pin_id: str) -> dict[str, str] | None:
     found = fetch("SELECT json FROM pins_binding WHERE pin_id = %s", [pin_id])
     if not found:
         return None
-    bound: dict[str, str] = json.loads("{" + found[0][0].rstrip(",") + "}")["agentSession"]
+    bound: dict[str, str] = _object(found[0][0])["agentSession"]
     return bound
+
+
+def _object(members: str) -> dict[str, Any]:
+    """What `projections.members` took apart."""
+    document: dict[str, Any] = json.loads("{" + members.rstrip(",") + "}")
+    return document
 
 
 # --- what a write needs -------------------------------------------------------------------------
