@@ -2,8 +2,6 @@
 
 import json
 import os
-import pty
-import select
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from tests.terminal import on_terminal
 
 #: Seconds a command may take, a cold start on a busy machine included.
 DEADLINE_S = 60
@@ -63,33 +63,18 @@ class Project:
 
     def see(self, *words: str, columns: int = 200, **env: str) -> Done:
         """Run `pinbox …` on a terminal, as a person does; stderr is kept apart to be told apart."""
-        ours, theirs = pty.openpty()
-        try:
-            process = subprocess.Popen(
-                [*PINBOX, *words],
-                stdin=subprocess.DEVNULL,
-                stdout=theirs,
-                stderr=subprocess.PIPE,
-                cwd=self.path,
-                env=self.environment({"COLUMNS": str(columns), **env}),
-            )
-        finally:
-            os.close(theirs)
-        chunks = []
-        while select.select([ours], [], [], DEADLINE_S)[0]:
-            try:
-                chunk = os.read(ours, 65536)
-            except OSError:  # Linux: nobody has the other side open any more
-                break
-            if not chunk:
-                break
-            chunks.append(chunk)
-        os.close(ours)
+        process, out = on_terminal(
+            [*PINBOX, *words],
+            deadline_s=DEADLINE_S,
+            stderr=subprocess.PIPE,
+            cwd=self.path,
+            env=self.environment({"COLUMNS": str(columns), **env}),
+        )
         assert process.stderr is not None
         err = process.stderr.read().decode()
         process.stderr.close()
         code = process.wait(timeout=DEADLINE_S)
-        return Done(code, b"".join(chunks).decode().replace("\r\n", "\n"), err)
+        return Done(code, out, err)
 
     def pin(self, text: str, *options: str) -> str:
         """Drop a pin; its id."""

@@ -4,14 +4,12 @@ A line that begins with `$ ` is a command, what follows it is what it prints. Id
 times, ports and process numbers may differ; a line `…` stands for any lines.
 """
 
-import os
-import pty
 import re
-import select
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.terminal import on_terminal
 
 #: Seconds a command may be silent.
 DEADLINE_S = 60
@@ -71,30 +69,11 @@ class Terminal:
 
     def run(self, command: str) -> str:
         """What the command printed on both its streams, which are one terminal."""
-        ours, theirs = pty.openpty()
-        try:
-            process = subprocess.Popen(
-                ["/bin/sh", "-c", command],
-                cwd=self.cwd,
-                env=self.env,
-                stdin=subprocess.DEVNULL,
-                stdout=theirs,
-                stderr=theirs,
-            )
-        finally:
-            os.close(theirs)
-        chunks = []
-        while select.select([ours], [], [], DEADLINE_S)[0]:
-            try:
-                chunk = os.read(ours, 65536)
-            except OSError:  # Linux: nobody has the other side open any more
-                break
-            if not chunk:
-                break
-            chunks.append(chunk)
-        os.close(ours)
+        process, out = on_terminal(
+            ["/bin/sh", "-c", command], deadline_s=DEADLINE_S, cwd=self.cwd, env=self.env
+        )
         process.wait(timeout=DEADLINE_S)
-        return b"".join(chunks).decode().replace("\r\n", "\n")
+        return out
 
     def _learn(self, page: str, real: str) -> None:
         new = [found for found in _ID.findall(page) if found not in self._ids]
