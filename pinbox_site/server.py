@@ -19,6 +19,7 @@ from twisted.logger import globalLogBeginner
 
 from pinbox import hub
 from pinbox.contract import MAX_HOOK_BODY_BYTES, PinboxError
+from pinbox.lobby import Lobby
 
 from . import idle, runtime
 
@@ -247,7 +248,7 @@ class Counted:
             await self.app(scope, receive, send)
 
 
-def serve(claim: hub.Claim, lobby: hub.Lobby | None) -> int:
+def serve(claim: hub.Claim, lobby: Lobby | None) -> int:
     """Load the application, bring the database up to date, serve until stopped. Does not return:
     the process ends.
     """
