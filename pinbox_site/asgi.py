@@ -1,4 +1,4 @@
-"""The hub as one ASGI application: gate, then the API's bridge, then Django for the admin."""
+"""The hub as one ASGI application: gate, toolbar files, the API's bridge, Django for the admin."""
 
 import os
 from typing import Any
@@ -16,6 +16,7 @@ from django.http import Http404, HttpRequest  # noqa: E402
 
 from .bridge import Bridge  # noqa: E402
 from .gate import Gate  # noqa: E402
+from .toolbar import Toolbar  # noqa: E402
 
 #: Seconds a browser keeps a file of the admin. Its address has our version and Django's.
 _KEEP_S = 86_400
@@ -33,4 +34,4 @@ class StaticFiles(ASGIStaticFilesHandler):
         return response
 
 
-application = Gate(Bridge(StaticFiles(ASGIHandler())))
+application = Gate(Toolbar(Bridge(StaticFiles(ASGIHandler()))))
