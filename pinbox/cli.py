@@ -25,7 +25,7 @@ FAMILIES: Final = {
     "list": "pins",
     "show": "pins",
     "summary": "pins",
-    "deliveries": "pins",
+    "deliveries": "deliveries",
     "reply": "replies",
     "resolve": "replies",
     "verify": "replies",
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str], in_json: bool) -> int:
     try:
-        return _print_answer(_answer(words), in_json)
+        return _print_answer(_answer(words, in_json), in_json)
     except PinboxError as error:
         return _hook_failed(error.message) if _is_hook(words) else _print_error(error, in_json)
     except _StdoutLost:
@@ -96,7 +96,7 @@ def _verbs_of(first: str) -> list[Verb]:
 # --- words → answer ------------------------------------------------------------------------------
 
 
-def _answer(words: Sequence[str]) -> Answer:
+def _answer(words: Sequence[str], in_json: bool) -> Answer:
     """Find the verb and run it. Raises PinboxError."""
     before = _before_dashes(words)
     after = list(words[len(before) :])
@@ -116,7 +116,10 @@ def _answer(words: Sequence[str]) -> Answer:
     verb, rest = _verb(rest)
     if verb is None or "-h" in rest or "--help" in rest:
         return _help(verb.name.split() if verb else [first], as_json)
-    return verb.run(parse(verb, [*rest, *after], json=as_json))
+    args = parse(verb, [*rest, *after], json=as_json)
+    if not in_json:
+        args.tell = _tell
+    return verb.run(args)
 
 
 def _verb(words: list[str]) -> tuple[Verb | None, list[str]]:
@@ -211,6 +214,12 @@ def _print_error(error: PinboxError, in_json: bool) -> int:
         lines = [f"pinbox: {error.message}", *([error.hint] if error.hint else [])]
         _write(_STDERR, render.for_people("\n".join(render.one_line(line) for line in lines)))
     return error.exit_code
+
+
+def _tell(text: str) -> None:
+    from pinbox import render
+
+    _write(_STDERR, render.for_people(text))
 
 
 def _unexpected(error: Exception) -> PinboxError:

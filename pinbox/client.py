@@ -63,6 +63,8 @@ class Hub:
         self.project = project
         self.state = state
         self._start = start
+        #: Seconds that one answer may take.
+        self.answer_timeout_s = ANSWER_TIMEOUT_S
 
     @property
     def notice(self) -> str | None:
@@ -135,7 +137,7 @@ class Hub:
             target,
             all_headers,
             content,
-            timeout_s=ANSWER_TIMEOUT_S,
+            timeout_s=self.answer_timeout_s,
             silence_s=SILENCE_S,
             on_silence=_Listener(self.state),
         )

@@ -194,6 +194,22 @@ def age(stamp: str, now: float) -> str:
     return f"{hours}h ago" if hours < 24 else f"{_rounded(seconds / 86400)}d ago"
 
 
+def left(stamp: str, now: float) -> str:
+    """How long after `now` (Unix seconds) an ISO instant is: `in 30s`, `in 5m`, or `now`."""
+    from datetime import datetime
+
+    try:
+        seconds = datetime.fromisoformat(stamp).timestamp() - now
+    except ValueError:
+        return one_line(stamp)
+    if seconds < 1:
+        return "now"
+    if seconds < 60:
+        return f"in {int(seconds)}s"
+    minutes = _rounded(seconds / 60)
+    return f"in {minutes}m" if minutes < 60 else f"in {_rounded(seconds / 3600)}h"
+
+
 def _rounded(number: float) -> int:
     """Half up: Python's own round() turns 2.5 minutes into 2 and 3.5 into 4."""
     return int(number + 0.5)

@@ -58,6 +58,12 @@ def unknown_pin(pin_id: str) -> PinboxError:
     return PinboxError("E_NOT_FOUND", f"no pin {shown(pin_id)} (full ids only)", "pinbox list")
 
 
+def unknown_session(name: str) -> PinboxError:
+    from pinbox.commands.verb import shown
+
+    return PinboxError("E_NOT_FOUND", f"no session {shown(name)}", "pinbox session list")
+
+
 def ask_about_pin(
     hub: Hub, method: str, pin_id: str, *rest: str, body: dict[str, Any] | None = None
 ) -> Any:

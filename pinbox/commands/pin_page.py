@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pinbox import render
+from pinbox.commands import delivery_page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from pinbox.commands.delivery_page import Sessions
+
 _SHORT_SHA = 7
+#: begins the line of a delivery
+_LABEL = "delivery"
 
 
 def page(
@@ -17,12 +22,14 @@ def page(
     pin: dict[str, Any],
     thread: Sequence[dict[str, Any]],
     deliveries: Sequence[dict[str, Any]],
+    events: Sequence[dict[str, Any]],
+    sessions: Sessions,
     now: float,
 ) -> str:
     target = pin.get("target") or {}
     heading = f"{pin['id']}  {pin['status']}  {pin.get('kind', 'note')}"
     parts = [render.facts(_facts(pin, target, now))]
-    parts += [_thread(thread, now), _deliveries(deliveries, now)]
+    parts += [_thread(thread, now), _deliveries(deliveries, events, sessions, now)]
     return "\n".join([heading, "\n\n".join(part for part in parts if part)])
 
 
@@ -146,30 +153,41 @@ def _speaker(message: dict[str, Any]) -> str:
     return f"{message['role']} ({origin})" if origin else str(message["role"])
 
 
-def _deliveries(deliveries: Sequence[dict[str, Any]], now: float) -> str:
-    rows = [["delivery", *delivery_cells(row, now=now)] for row in reversed(deliveries)]
-    return render.columns(rows)
-
-
-def delivery_cells(row: dict[str, Any], *, now: float) -> list[str]:
-    """What became of one delivery: event, state, to whom, when, and what went wrong last."""
-    attempts = row.get("attempts") or 0
-    said = [row.get("lastError") or ""]
-    if attempts > 1:
-        said.append(f"({attempts} attempts)")
-    return [
-        f"#{row['eventSeq']}",
-        state(row),
-        row.get("sessionId") or (render.NONE if row["status"] == "skipped" else "unassigned"),
-        render.age(row.get("acknowledgedAt") or row.get("handedOverAt") or row["updatedAt"], now),
-        " ".join(part for part in said if part),
+def _deliveries(
+    deliveries: Sequence[dict[str, Any]],
+    events: Sequence[dict[str, Any]],
+    sessions: Sessions,
+    now: float,
+) -> str:
+    """A line a delivery, oldest first: which, of what, and what became of it."""
+    what = {event["seq"]: _what(event) for event in events}
+    oldest_first = list(reversed(deliveries))
+    table = [
+        [
+            _LABEL,
+            str(row["id"]),
+            what.get(row["eventSeq"], f"event #{row['eventSeq']}"),
+            delivery_page.sentence(row, sessions, now=now),
+        ]
+        for row in oldest_first
     ]
+    lines = []
+    for line, row in zip(render.columns(table).splitlines(), oldest_first, strict=True):
+        lines.append(line)
+        command = delivery_page.retry_command(row)
+        if command:
+            lines.append(f"{'':{len(_LABEL)}}  to try again: {command}")
+    return "\n".join(lines)
 
 
-def state(row: dict[str, Any]) -> str:
-    """The word a sender sees. Nothing is called delivered that was not observed."""
-    if row.get("acknowledgedAt"):
-        return "acknowledged"
-    if row.get("handedOverAt"):
-        return "handed over"
-    return "queued" if row["status"] == "pending" else str(row["status"])
+def _what(event: dict[str, Any]) -> str:
+    """What an event was, in two words."""
+    payload = event["payload"]
+    match event["type"]:
+        case "thread.message":
+            return f"{payload['role']} reply"
+        case "pin.verified":
+            return str(payload["verification"]["outcome"])
+        case "pin.created":
+            return "new pin"
+    return str(event["type"].partition(".")[2])

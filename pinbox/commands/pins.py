@@ -102,7 +102,7 @@ def pin_count(pins: list[dict[str, Any]]) -> str:
 def show(args: Args) -> Answer:
     hub = hubs.open_hub()
     pin_id = args["id"]
-    data = {
+    data: dict[str, Any] = {
         "pin": hubs.ask_about_pin(hub, "GET", pin_id),
         "thread": hubs.ask_about_pin(hub, "GET", pin_id, "thread"),
         "deliveries": hubs.ask_about_pin(hub, "GET", pin_id, "deliveries"),
@@ -111,40 +111,13 @@ def show(args: Args) -> Answer:
     def human() -> tuple[str, str]:
         from time import time
 
-        from pinbox.commands import pin_page
+        from pinbox.commands import delivery_page, pin_page
 
-        return pin_page.page(**data, now=time()), ""
+        sessions = delivery_page.sessions_of(hub, data["deliveries"])
+        events = hubs.ask_about_pin(hub, "GET", pin_id, "events") if data["deliveries"] else ()
+        return pin_page.page(**data, events=events, sessions=sessions, now=time()), ""
 
     return Answer(data, human)
-
-
-# --- deliveries ----------------------------------------------------------------------------------
-
-
-def deliveries(args: Args) -> Answer:
-    status, limit, pin_id = args.get("status"), args.get("limit"), args.get("pin")
-    hub = hubs.open_hub()
-    if pin_id is not None:
-        hubs.pin_path(pin_id)
-    try:
-        query = {"status": status, "limit": limit, "pin": pin_id}
-        rows = hub.request("GET", "/deliveries", query=query)
-    except PinboxError as error:
-        if error.code == "E_NOT_FOUND" and pin_id is not None:
-            raise hubs.unknown_pin(pin_id) from error
-        raise
-
-    def human() -> tuple[str, str]:
-        from time import time
-
-        from pinbox.commands import pin_page
-
-        now = time()
-        table = [[row["pinId"], *pin_page.delivery_cells(row, now=now)] for row in rows]
-        text = render.columns(table, screen=render.screen_width())
-        return text, f"{len(rows)} {'delivery' if len(rows) == 1 else 'deliveries'}"
-
-    return Answer(rows, human)
 
 
 LIMIT = Option("--limit", "N", f"at most N, newest first (1 to {MAX_PAGE})", span=(1, MAX_PAGE))
@@ -192,24 +165,4 @@ VERBS = (
         about="In an agent's own shell this also tells the sender that the session saw the pin.",
     ),
     Verb("summary", "Count pins and sessions.", summary),
-    Verb(
-        "deliveries",
-        "Show what was sent to agents, and what became of it.",
-        deliveries,
-        arguments=(Argument("pin", "only those of this pin", required=False),),
-        options=(
-            Option(
-                "--status",
-                "STATUS",
-                "pending (queued), delivered (handed over or acknowledged), skipped or failed",
-                choices=("pending", "delivered", "failed", "skipped"),
-            ),
-            LIMIT,
-        ),
-        about=(
-            "queued: waits for a session to ask. handed over: it stands in a session's context. "
-            "acknowledged: that session showed, answered or resolved the pin. skipped: nothing was "
-            "to be sent. failed: nobody will try again by itself."
-        ),
-    ),
 )

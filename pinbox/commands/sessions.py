@@ -11,7 +11,7 @@ import os
 from pinbox import render
 from pinbox.commands import hub as hubs
 from pinbox.commands.trailer import trailer
-from pinbox.commands.verb import Answer, Argument, Option, Verb, shown
+from pinbox.commands.verb import Answer, Argument, Option, Verb
 from pinbox.contract import PinboxError
 
 TYPE_CHECKING = False
@@ -63,18 +63,18 @@ def end(args: Args) -> Answer:
     elif hubs.is_id(session_id, "ses"):
         hub = hubs.open_hub()
     else:
-        raise _unknown_session(session_id)
+        raise hubs.unknown_session(session_id)
     try:
         session = hub.request("DELETE", f"/sessions/{session_id}")
     except PinboxError as error:
-        raise _unknown_session(session_id) if error.code == "E_NOT_FOUND" else error from error
+        raise hubs.unknown_session(session_id) if error.code == "E_NOT_FOUND" else error from error
     return Answer(session, lambda: (session["id"], f"ended {session['agent']} {session['key']}"))
 
 
 def _looked_up(hub: Hub, agent: str, key: str) -> dict[str, Any]:
     found = _find(hub, agent, key)
     if found is None:
-        raise _unknown_session(f"{agent} {key}")
+        raise hubs.unknown_session(f"{agent} {key}")
     return found
 
 
@@ -84,10 +84,6 @@ def _find(hub: Hub, agent: str, key: str) -> dict[str, Any] | None:
             found: dict[str, Any] = session
             return found
     return None
-
-
-def _unknown_session(name: str) -> PinboxError:
-    return PinboxError("E_NOT_FOUND", f"no session {shown(name)}", "pinbox session list")
 
 
 def _named_session(

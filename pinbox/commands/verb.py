@@ -81,7 +81,7 @@ class Verb:
 class Args:
     """What was asked of one verb: values by option name (without dashes) or argument name."""
 
-    __slots__ = ("flags", "json", "values")
+    __slots__ = ("flags", "json", "tell", "values")
 
     def __init__(
         self, values: dict[str, str], flags: Iterable[str] = (), *, json: bool = False
@@ -90,6 +90,8 @@ class Args:
         self.flags = frozenset(flags)
         #: whether --json was said (not whether a program reads)
         self.json = json
+        #: says something to a person before the answer is there; None when a program reads
+        self.tell: Callable[[str], None] | None = None
 
     def __getitem__(self, name: str) -> str:
         return self.values[name]

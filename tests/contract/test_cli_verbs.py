@@ -398,22 +398,7 @@ def test_a_list_longer_than_a_pipe_holds_arrives_whole(project):
     assert texts == [letter * 60_000 for letter in "zyx"]
 
 
-# --- deliveries, export ---------------------------------------------------------------------------
-
-
-def test_deliveries_can_be_narrowed_to_a_pin_and_a_state(project):
-    pin_id = project.pin("deliver me")
-    project.data("reply", pin_id, "an agent's word is not delivered", "--as", "agent")
-    rows = project.data("deliveries", pin_id)
-    assert [row["status"] for row in rows] == ["skipped", "pending"]
-    assert [row["pinId"] for row in rows] == [pin_id, pin_id]
-    assert [r["status"] for r in project.data("deliveries", pin_id, "--status", "skipped")] == [
-        "skipped"
-    ]
-    assert len(project.data("deliveries", "--limit", "2")) == 2
-    seen = project.see("deliveries", pin_id, "--status", "pending")
-    assert re.fullmatch(rf"{pin_id}  #\d+  queued  unassigned  just now\n", seen.out)
-    assert seen.err == "1 delivery\n"
+# --- export ---------------------------------------------------------------------------------------
 
 
 def test_export_is_markdown_into_a_pipe_and_json_when_asked(project):

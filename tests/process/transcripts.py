@@ -21,6 +21,7 @@ _VARYING = (
     (re.compile(r"(?<=127\.0\.0\.1:)\d+"), "<port>"),
     (re.compile(r"(?<=process )\s*\d+|(?<=pid )\s*\d+"), "<pid>"),
     (re.compile(r"\(?\b\d+[smhd] ago\b|just now"), "<age>"),
+    (re.compile(r"\bin \d+[smh]\b"), "<left>"),
 )
 _ID = re.compile(r"\b(?:pin|msg|ses)_[a-z0-9]{10}\b")
 

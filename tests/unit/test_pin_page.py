@@ -8,6 +8,10 @@ from tests.unit.test_render import HOSTILE, is_obeyed_by_a_terminal
 NOW = 1_786_039_200.0  # 2026-08-06T18:00:00Z
 
 
+def bare_page(pin, thread=()):
+    return pin_page.page(pin=pin, thread=thread, deliveries=[], events=[], sessions={}, now=NOW)
+
+
 def test_the_page_shows_everything_a_pin_has():
     delivery = {
         "id": 3,
@@ -21,11 +25,20 @@ def test_the_page_shows_everything_a_pin_has():
         "lastError": None,
         "updatedAt": "2026-08-06T17:00:00.000Z",
         "handedOverAt": "2026-08-06T17:00:00.000Z",
-        "handedOverBy": "ses_aaaaaaaaaa",
+        "handedOverBy": "resume",
     }
+    event = {"seq": 3, "type": "thread.message", "at": MESSAGE["at"], "payload": MESSAGE}
+    session = {"id": "ses_aaaaaaaaaa", "agent": "claude", "key": "abc"}
     pin = {**PIN, "agentSession": {"agent": "claude", "key": "abc"}}
     pin["env"] = {**PIN["env"], "browser": "UA", "colorScheme": "dark", "commit": "d" * 40}
-    page = pin_page.page(pin=pin, thread=[MESSAGE], deliveries=[delivery], now=NOW)
+    page = pin_page.page(
+        pin=pin,
+        thread=[MESSAGE],
+        deliveries=[delivery],
+        events=[event],
+        sessions={session["id"]: session},
+        now=NOW,
+    )
     assert page.split("\n") == [
         "pin_aaaaaaaaaa  resolved  note",
         "text      Save button too small",
@@ -52,13 +65,14 @@ def test_the_page_shows_everything_a_pin_has():
         "agent (claude:5d1f0c2e)  1h ago  done",
         "                                 see the diff",
         "",
-        "delivery  #3  handed over  ses_aaaaaaaaaa  1h ago",
+        "delivery  3  agent reply  handed over to claude:abc by resume, 1h ago; "
+        "not acknowledged yet",
     ]
 
 
 def test_the_page_says_nothing_of_what_a_pin_has_not():
     pin = {**BARE, "kind": "note", "createdAt": "2026-08-06T18:00:00.000Z"}
-    assert pin_page.page(pin=pin, thread=[], deliveries=[], now=NOW).split("\n") == [
+    assert bare_page(pin).split("\n") == [
         "pin_bbbbbbbbbb  open  note",
         "text      no place",
         "author    a",
@@ -71,7 +85,7 @@ def test_no_text_of_a_pin_poses_as_a_fact_or_reaches_the_terminal():
     pin = {**PIN, "text": nasty, "author": {"userId": nasty, "name": nasty}}
     pin["target"] = {"selector": nasty, "url": nasty, "context": {"nearbyText": nasty}}
     thread = [{**MESSAGE, "text": nasty, "origin": nasty}]
-    page = render.for_people(pin_page.page(pin=pin, thread=thread, deliveries=[], now=NOW)).decode()
+    page = render.for_people(bare_page(pin, thread)).decode()
     assert not [char for char in page if is_obeyed_by_a_terminal(char)]
     assert [line for line in page.split("\n") if line.startswith("resolved")] == [
         "resolved  by agent, 1h ago — 44px"

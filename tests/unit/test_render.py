@@ -110,6 +110,23 @@ def test_ages_are_rounded(seconds, said):
     assert render.age("2026-08-06T16:00:00.000Z", NOW + seconds) == said
 
 
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (-3600, "now"),
+        (0.9, "now"),
+        (1, "in 1s"),
+        (59.9, "in 59s"),
+        (60, "in 1m"),
+        (570, "in 10m"),
+        (3570, "in 1h"),
+        (90_000, "in 25h"),
+    ],
+)
+def test_what_is_left_is_rounded_and_never_negative(seconds, said):
+    assert render.left("2026-08-06T16:00:00.000Z", NOW - seconds) == said
+
+
 def test_wide_characters_take_two_columns_and_line_up():
     table = render.columns([("日本", "a"), ("x", "b"), ("e\u0301", "c")])
     assert table == "日本  a\nx     b\ne\u0301     c"
