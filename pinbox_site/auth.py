@@ -21,6 +21,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 import pinbox
+from delivery import configuration
 from pinbox.contract import SCHEMA_VERSION, WS_PROTOCOL, Caller, PinboxError
 
 from . import runtime
@@ -51,11 +52,12 @@ class Verifier(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One reason why authentication cannot work; `id` is that of the system check."""
+    """One reason why the hub cannot work; `id` is that of the system check."""
 
     id: str
     message: str
     hint: str
+    part: str = "authentication"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,11 +157,21 @@ class ClosedVerifier:
 
 
 def closed(problem: Problem, *, status: int) -> PinboxError:
-    message = f"authentication is misconfigured: {problem.message}"
+    message = f"{problem.part} is misconfigured: {problem.message}"
     return PinboxError("E_INTERNAL", message, problem.hint, status=status)
 
 
 # --- configuration --------------------------------------------------------------------------------
+
+
+def delivery_problems(environ: Mapping[str, str]) -> list[Problem]:
+    """All that is wrong with what is said of delivery: a hub that keeps what it should send on
+    would look as if it worked.
+    """
+    return [
+        Problem(id=one.id, message=one.message, hint=one.hint, part="delivery")
+        for one in configuration.problems(environ)
+    ]
 
 
 def problems(settings: AuthSettings) -> list[Problem]:
@@ -286,7 +298,8 @@ def build(settings: AuthSettings) -> Verifier:
 @cache
 def verifier() -> Verifier:
     """The one verifier of this process, from its environment (tests: `verifier.cache_clear()`)."""
-    return build(AuthSettings.from_environ(os.environ))
+    found = delivery_problems(os.environ)
+    return ClosedVerifier(found[0]) if found else build(AuthSettings.from_environ(os.environ))
 
 
 def fault() -> PinboxError | None:

@@ -15,7 +15,11 @@ def check_host(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[checks.
     problems = auth.problems(settings)
     found: list[checks.CheckMessage] = [
         checks.Error(problem.message, hint=problem.hint, id=problem.id)
-        for problem in [*problems, *gate.GateSettings.from_environ(os.environ).problems()]
+        for problem in [
+            *problems,
+            *auth.delivery_problems(os.environ),
+            *gate.GateSettings.from_environ(os.environ).problems(),
+        ]
     ]
     if settings.strategy == "none" and not problems:
         found.append(

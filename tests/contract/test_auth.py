@@ -239,6 +239,9 @@ WRONG = [
     ({**JWT, "PINBOX_JWT_LEEWAY_S": "²"}, "pinbox.E005"),
     ({**JWT, "PINBOX_JWT_LEEWAY_S": "9" * 5000}, "pinbox.E005"),
     ({"PINBOX_AUTH": "none"}, "pinbox.E007"),
+    ({"PINBOX_WEBHOOK_URL": "https://app.example"}, "pinbox.E010"),
+    ({"PINBOX_WEBHOOK_SECRET": "secret-without-an-address"}, "pinbox.E010"),
+    ({"PINBOX_OPENCLAW_URL": "http://127.0.0.1:18789"}, "pinbox.E011"),
 ]
 
 
@@ -267,6 +270,12 @@ def test_a_wrong_set_up_is_explained_without_its_values(values, check_id):
             assert value not in text
 
 
+def test_the_reason_says_which_part_of_the_hub_it_is_about(environ):
+    environ({"PINBOX_WEBHOOK_URL": "https://app.example"})
+    message = json.loads(auth.health_document()[1])["error"]["message"]
+    assert message.startswith("delivery is misconfigured: PINBOX_WEBHOOK_URL is set without")
+
+
 def test_a_missing_setting_is_named():
     settings = AuthSettings.from_environ({**JWT, "PINBOX_JWT_AUDIENCE": " "})
     assert "PINBOX_JWT_AUDIENCE" in problems(settings)[0].message
@@ -288,7 +297,14 @@ def test_jwt_without_cryptography_closes_the_hub_and_names_the_package(monkeypat
 
 
 @pytest.mark.parametrize(
-    "values", [{}, {**TEAM, "PINBOX_TOKEN": "x" * 24}, JWT, {**JWT, "PINBOX_JWT_LEEWAY_S": "0"}]
+    "values",
+    [
+        {},
+        {**TEAM, "PINBOX_TOKEN": "x" * 24},
+        JWT,
+        {**JWT, "PINBOX_JWT_LEEWAY_S": "0"},
+        {"PINBOX_WEBHOOK_URL": "https://app.example", "PINBOX_WEBHOOK_SECRET": "a-secret"},
+    ],
 )
 def test_a_right_set_up_raises_no_check(environ, values):
     environ(values)
