@@ -32,6 +32,7 @@ FAMILIES: Final = {
     "reopen": "replies",
     "export": "export",
     "init": "init",
+    "doctor": "doctor",
     "status": "daemon",
     "stop": "daemon",
     "admin": "daemon",

@@ -19,13 +19,15 @@ def hook(args: Args) -> Answer:
 def log_failure(reason: str) -> None:
     """One line in the project's hook.log. Never raises: a hook that fails has nobody to tell."""
     import contextlib
+    import os
 
     with contextlib.suppress(Exception):
         from pinbox import contract, project, render
 
         path = project.state_path(project.find()) / "hook.log"
         if path.parent.is_dir():
-            with path.open("a") as log:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            with open(os.open(path, flags, 0o600), "a") as log:
                 log.write(f"{contract.now_iso()} {render.one_line(reason)}\n")
 
 

@@ -56,8 +56,15 @@ def path_of_user() -> Path:
 
 def script() -> bytes:
     """The launcher for the program that is running now."""
-    python = _python()
-    root = os.path.dirname(os.path.dirname(os.path.abspath(pinbox.__file__)))
+    return _rendered(*names())
+
+
+def names() -> tuple[str, str]:
+    """Interpreter and package folder of the program that is running now."""
+    return _python(), os.path.dirname(os.path.dirname(os.path.abspath(pinbox.__file__)))
+
+
+def _rendered(python: str, root: str) -> bytes:
     return os.fsencode(
         _SCRIPT.format(
             mark=MARK,
@@ -66,6 +73,22 @@ def script() -> bytes:
             script=shlex.quote(os.path.join(os.path.dirname(python), "pinbox")),
         )
     )
+
+
+def named_in(content: bytes) -> tuple[str, str] | None:
+    """Interpreter and package folder that a launcher names; None unless this very version of
+    Pinbox wrote the rest of it, so that running it runs nothing else.
+    """
+    words = {}
+    for line in os.fsdecode(content).splitlines()[:5]:
+        name, equals, value = line.partition("=")
+        if equals and name in ("py", "root"):
+            with contextlib.suppress(ValueError):
+                words[name] = "".join(shlex.split(value))
+    python, root = words.get("py", ""), words.get("root", "")
+    if not (os.path.isabs(python) and os.path.isabs(root)) or content != _rendered(python, root):
+        return None
+    return python, root
 
 
 def _python() -> str:

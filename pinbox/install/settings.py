@@ -112,6 +112,11 @@ def events_of(content: bytes, *, current: bool = False) -> frozenset[str]:
         return frozenset()
 
 
+def is_ours(command: object) -> bool:
+    """Whether a hook's command runs Pinbox, in this or an older version's words."""
+    return isinstance(command, str) and _OURS.search(command) is not None
+
+
 def events_of_plugin(content: bytes) -> frozenset[str]:
     """Events for which a plugin's hooks.json runs anything."""
     try:
@@ -204,7 +209,7 @@ def _own(groups: Node | None) -> list[_Own]:
         for index, entry in enumerate(entries.node.items):
             value = entry.value
             command = value.get("command") if isinstance(value, dict) else None
-            if not isinstance(command, str) or not _OURS.search(command):
+            if not is_ours(command):
                 continue
             free = group.value.get("matcher", "") in ("", "*")
             current = command == COMMAND and value.get("type") == "command"

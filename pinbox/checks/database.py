@@ -1,0 +1,201 @@
+"""The project's own database, read without a trace: no lock file, no log, no checkpoint."""
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from pinbox import client, contract, project, render
+from pinbox.checks import machine
+from pinbox.checks.findings import Finding, fail, ok, skip, warn
+from pinbox.checks.throwaway import ThrowAway
+from pinbox.hub import hub_folder
+
+NAME: Final = "db-writable"
+FILE: Final = "pinbox.db"
+#: Seconds for reading the whole file. A hundred thousand pins take about one.
+_READ_TIMEOUT_S: Final = 5.0
+_LOCK_TIMEOUT_S: Final = 2.0
+#: Virtual machine steps between two looks at the clock.
+_STEPS: Final = 10_000
+#: Bytes of a database that is copied to be read, when nothing else leaves its log as it is.
+_MAX_COPY_BYTES: Final = 1024 * 1024 * 1024
+#: Django's labels of our own applications, as they stand in its table of migrations.
+_OUR_APPS: Final = ("agent_sessions", "delivery", "pinbox_site", "pins")
+
+#: Closing any descriptor of a file lets go of all locks that this process has on it.
+_turn = threading.Lock()
+
+
+def path_in(root: Path) -> Path:
+    return root / project.FOLDER / FILE
+
+
+def db_writable(root: Path | None, away: ThrowAway) -> Finding:
+    """Every page is read, the schema is one that we know, and its folder takes what is written."""
+    if root is None:
+        return skip(NAME, "no project here")
+    path = path_in(root)
+    if not path.exists():
+        return skip(NAME, f"{path} is not there yet; the first command makes it")
+    if not path.stat().st_size:
+        return skip(NAME, f"{path} is empty; the hub makes its tables when it starts")
+    size = f"{path.stat().st_size // 1024:,} KiB"
+    try:
+        with opened(path, away) as database:
+            found = _trouble(database)
+            unknown, missing = _migrations(database)
+            pins = None if unknown or missing else _count_pins(database)
+    except sqlite3.OperationalError as error:
+        if "interrupted" in str(error):
+            return warn(NAME, f"{size} were not read within {_READ_TIMEOUT_S:g} s", "try again")
+        if "locked" in str(error) or "busy" in str(error):
+            return warn(NAME, f"another program keeps it locked ({error})", "try again")
+        return _damaged(path, str(error))
+    except sqlite3.DatabaseError as error:
+        return _damaged(path, str(error))
+    except OSError as error:
+        return fail(NAME, f"{path} cannot be read: {error.strerror}", f"ls -l {path}")
+    if found is not None:
+        return _damaged(path, found)
+    if unknown:
+        return fail(
+            NAME, f"a newer Pinbox made it (it has {unknown[0]})", "upgrade: pipx upgrade pinbox"
+        )
+    for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        if file.exists() and not os.access(file, os.W_OK):
+            return fail(NAME, f"{file} cannot be written", f"chmod u+w {file}")
+    try:
+        machine.takes_files(path.parent)
+    except OSError as error:
+        return fail(
+            NAME,
+            f"{path.parent} takes no files: {error.strerror}",
+            f"make {path.parent} writable, or free some space",
+        )
+    if pins is None:
+        return ok(NAME, f"{size}: whole; the hub brings it up to date when it starts next")
+    return ok(NAME, f"{size}, {render.count(pins, 'pin')}: whole, and can be written")
+
+
+def _count_pins(database: sqlite3.Connection) -> int:
+    (pins,) = database.execute("SELECT coalesce(sum(pins), 0) FROM pins_tally").fetchone()
+    return int(pins)
+
+
+def _damaged(path: Path, what: str) -> Finding:
+    return fail(
+        NAME,
+        f"{path} is damaged: {what}",
+        f"pinbox stop, copy {path}, then `sqlite3 {path} .recover` or a backup",
+    )
+
+
+@contextmanager
+def opened(path: Path, away: ThrowAway) -> Iterator[sqlite3.Connection]:
+    """The database for reading. Raises sqlite3.Error and OSError.
+
+    Plain read-only opening would make a -shm file and let a log be folded. So: what has no log is
+    opened as a file that nobody changes; what has one, by way of the index that its writers share,
+    read-only; and a log whose index is gone, after a crash of the machine, in a copy.
+    """
+    with _turn, closing(_connected(path, away)) as database:
+        deadline = time.monotonic() + _READ_TIMEOUT_S
+        database.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
+        yield database
+
+
+def _connected(path: Path, away: ThrowAway) -> sqlite3.Connection:
+    log, shared = Path(f"{path}-wal"), Path(f"{path}-shm")
+    has_log = log.exists() and log.stat().st_size > 0
+    if not has_log and not shared.exists():
+        return _connection(path, "immutable=1")
+    with contextlib.suppress(sqlite3.OperationalError):
+        if shared.exists():
+            database = _connection(path, "mode=ro&readonly_shm=1")
+            try:
+                database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+            except BaseException:
+                database.close()
+                raise
+            return database
+    if path.stat().st_size > _MAX_COPY_BYTES:
+        raise sqlite3.OperationalError("busy: too large to be copied, and in use")
+    copy = away.root / f"copy-{time.monotonic_ns()}.db"
+    shutil.copyfile(path, copy)
+    if has_log:
+        shutil.copyfile(log, f"{copy}-wal")
+    return _connection(copy, "mode=rw")
+
+
+def _connection(path: Path, how: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"file:{quote(str(path))}?{how}",
+        uri=True,
+        timeout=_LOCK_TIMEOUT_S,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def _trouble(database: sqlite3.Connection) -> str | None:
+    (first,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    return None if first == "ok" else str(first)
+
+
+def _migrations(database: sqlite3.Connection) -> tuple[list[str], list[str]]:
+    """Migrations of ours that it has and we do not know, and those that it lacks."""
+    marks = ",".join("?" * len(_OUR_APPS))
+    rows = database.execute(
+        f"SELECT app || '.' || name FROM django_migrations WHERE app IN ({marks})",  # noqa: S608 - question marks
+        _OUR_APPS,
+    )
+    applied = {name for (name,) in rows}
+    known = {name for name in _known_migrations() if name.startswith(_OUR_APPS)}
+    return sorted(applied - known), sorted(known - applied)
+
+
+def _known_migrations() -> set[str]:
+    """`app.name` of every migration, from the schema that a fresh database is made with."""
+    start = "INSERT INTO django_migrations (app, name, applied) VALUES ("
+    found = set()
+    with (hub_folder() / "pinbox_site" / "schema.sql").open(encoding="utf-8") as file:
+        for line in file:
+            if line.startswith(start):
+                app, name = line.removeprefix(start).split(", ")[:2]
+                found.add(f"{app.strip(chr(39))}.{name.strip(chr(39))}")
+    return found
+
+
+def last_seen(root: Path, away: ThrowAway) -> dict[str, str]:
+    """When a session of each agent was last heard of, as an ISO instant; no entry for one that
+    never was. Raises sqlite3.Error, OSError, PinboxError.
+    """
+    if not path_in(root).exists():
+        return _last_seen_by_hub(root)
+    with opened(path_in(root), away) as database:
+        rows = database.execute(
+            "SELECT agent, max(last_seen_at) FROM agent_sessions_agentsession GROUP BY agent"
+        ).fetchall()
+    return {
+        agent: contract.iso(datetime.fromisoformat(at).replace(tzinfo=UTC)) for agent, at in rows
+    }
+
+
+def _last_seen_by_hub(root: Path) -> dict[str, str]:
+    """The same from a hub that keeps its database elsewhere; nothing when none runs."""
+    try:
+        project.read_hub(root)
+    except project.NoHub:
+        return {}
+    hub = client.connect(root, start=False)
+    sessions = hub.request("GET", "/sessions", query={"limit": contract.MAX_PAGE})
+    return {one["agent"]: one["lastSeenAt"] for one in reversed(sessions)}  # newest first
