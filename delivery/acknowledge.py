@@ -41,7 +41,8 @@ def observe(*, session: str, pin_id: str, sign: str, now: datetime) -> None:
             if row.session_id and _is_of(actor, row.session_id) and _tells(row, sign, now):
                 row.status = Delivery.Status.DELIVERED
                 row.handed_over_at = row.handed_over_at or now
-                row.handed_over_by = row.handed_over_by or sign
+                row.handed_over_by = row.handed_over_by or (row.adapter if row.pushed_at else sign)
+                row.due_at = row.pushed_at = None
                 row.acknowledged_at = now
                 row.acknowledged_by = sign
                 row.updated_at = now
@@ -59,10 +60,12 @@ def _is_of(actor: AgentSession, session_id: str) -> bool:
 def _tells(row: Delivery, sign: str, now: datetime) -> bool:
     """Whether doing `sign` tells that the session has what the row brings.
 
-    What was handed over, always. What still waits, only if the session looked at the whole pin
-    after that was there, or made the event itself.
+    What was handed over, always, and what was pushed to it and not yet confirmed. What still waits,
+    only if the session looked at the whole pin after that was there, or made the event itself.
     """
     if row.status == Delivery.Status.DELIVERED:
+        return True
+    if row.pushed_at is not None and row.pushed_at <= now:
         return True
     if sign == "show":
         return row.updated_at <= now

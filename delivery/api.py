@@ -4,11 +4,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponseBase
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from pins import selectors as pins
 from pins.api import Paged, accepted_input, asked_status, stored_text
@@ -20,7 +20,7 @@ from sessions_app import services as sessions
 from sessions_app.models import AgentSession
 from sessions_app.serializers import RegisterInput, SessionShape, session_document
 
-from . import handover, ledger, selectors
+from . import clock, handover, ledger, selectors
 from .models import Delivery
 from .serializers import DeliveryShape, delivery_document
 
@@ -41,11 +41,20 @@ class Sessions(Paged):
     )
     def post(self, request: Request) -> Response:
         asked = accepted_input(RegisterInput, request)
-        now = timezone.now()
+        now = clock.now()
         with writer():
             session, created = sessions.register(**asked, now=now)
             ledger.adopt(session, now=now)
         return Response(session_document(session), status=201 if created else 200)
+
+
+class SessionDetail(APIView):
+    @extend_schema(operation_id="sessions_end", responses={200: SessionShape})
+    def delete(self, request: Request, session_id: str) -> Response:
+        with writer():
+            session = registry.require(session_id)
+            ledger.end_session(session, now=clock.now())
+        return Response(session_document(session))
 
 
 class InjectShape(serializers.Serializer[Any]):
@@ -78,7 +87,7 @@ class SessionInject(PinPages):
 
     @extend_schema(operation_id="sessions_inject", request=None, responses=InjectShape)
     def post(self, request: Request, session_id: str) -> HttpResponseBase:
-        now = timezone.now()
+        now = clock.now()
         with writer():
             session = registry.require(session_id)
             sessions.touch(session, now=now)

@@ -10,6 +10,7 @@ import binascii
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
@@ -46,6 +47,19 @@ class Problem:
     id: str
     message: str
     hint: str
+
+
+# --- escalation -----------------------------------------------------------------------------------
+
+#: Milliseconds after which a pull that nobody collects moves on to the next adapter.
+DEFAULT_ESCALATE_MS: Final = 600_000
+#: The longest time that a setting may name: 30 days.
+_LONGEST_MS: Final = 30 * 24 * 3600 * 1000
+
+
+def escalate_after(environ: Mapping[str, str] = os.environ) -> timedelta:
+    """PINBOX_HOOKS_ESCALATE_MS."""
+    return milliseconds(environ, "PINBOX_HOOKS_ESCALATE_MS", default=DEFAULT_ESCALATE_MS)
 
 
 # --- webhook --------------------------------------------------------------------------------------
@@ -161,6 +175,7 @@ def openclaw_token(environ: Mapping[str, str] = os.environ) -> str:
 _CHECKED: Final[dict[str, Callable[[Mapping[str, str]], object]]] = {
     "pinbox.E010": webhook,
     "pinbox.E011": openclaw,
+    "pinbox.E012": escalate_after,
 }
 
 
@@ -186,6 +201,17 @@ def flag(environ: Mapping[str, str], name: str, *, default: bool) -> bool:
     if word:
         raise _wrong(f"{name} is neither on nor off", f"Set {name} to 1 or 0.")
     return default
+
+
+def milliseconds(environ: Mapping[str, str], name: str, *, default: int) -> timedelta:
+    """A setting that is a time: a whole number of milliseconds, from 1 to 30 days."""
+    text = _read(environ, name) or str(default)
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:12]) <= _LONGEST_MS >= int(text)):
+        raise _wrong(
+            f"{name} is not a number of milliseconds from 1 to {_LONGEST_MS} (30 days)",
+            f"Unset it for the default of {default}.",
+        )
+    return timedelta(milliseconds=int(text))
 
 
 def _read(environ: Mapping[str, str], name: str) -> str:

@@ -1,4 +1,4 @@
-"""Pull delivery: what a session is told now, and the record that it was told.
+"""What a session is told now, and the record that it was told.
 
 Only what the text holds in full is marked as handed over; the rest stays pending. However many pins
 are open or pending, no more rows are read than the text has room for.
@@ -15,7 +15,7 @@ from pins import statements as pins
 from sessions_app.models import AgentSession
 
 from . import statements
-from .prompt import Card, Context, Line, Words, context, shortened
+from .prompt import Card, Context, Line, Occasion, Words, context, shortened
 
 _Head = tuple[int, str, dict[str, Any]]
 #: Pin id -> its newest pending rows as (delivery id, event seq). The pin with the newest is first.
@@ -81,10 +81,23 @@ def at_a_stop(session: AgentSession, *, now: datetime) -> HandedOver:
         open_pins=pins.open_pins(),
         cards=islice(_cards(news), _CARDS),
         news=len(news),
-        is_hold=True,
+        occasion=Occasion.STOP,
     )
     marked = _mark(session, told, news, by="hooks", now=now, holds=1)
     return HandedOver(text=told.text, deliveries=marked)
+
+
+def for_a_push(rows: Iterable[statements.Row]) -> tuple[str, list[int]]:
+    """The text that brings these rows to a session, newest first, and the ids of those it holds.
+    Marks nothing: whether it arrived is not known yet.
+    """
+    news = _by_pin(rows)
+    told = context(
+        open_pins=pins.open_pins(),
+        cards=islice(_cards(news), _CARDS),
+        occasion=Occasion.PUSH,
+    )
+    return told.text, [row_id for pin_id in told.in_full for row_id, _ in news[pin_id]]
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Final
 
 from django.http import HttpResponse
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.request import Request
@@ -23,7 +22,7 @@ from sessions_app import services as sessions
 from sessions_app.liveness import Process
 from sessions_app.models import AgentSession
 
-from . import handover, ledger
+from . import clock, handover, ledger
 
 #: "<pid>:<start>" of the agent program, from the hook's own parent.
 PROCESS_HEADER: Final = "x-pinbox-ppid"
@@ -50,7 +49,7 @@ class Hook(APIView):
             )
         call = agents.parse(agent, request._request.body)
         process = _process(request.headers.get(PROCESS_HEADER))
-        text = "" if call is None else answer(call, process=process, now=timezone.now())
+        text = "" if call is None else answer(call, process=process, now=clock.now())
         body = agents.render(call, text) if call and text else b""
         return HttpResponse(body, content_type="application/json")
 
@@ -76,7 +75,7 @@ def answer(call: HookCall, *, process: Process | None, now: datetime) -> str:
                 pass  # the late stop of a conversation that goes on under another key
             case "SessionEnd":
                 if known is not None and not sessions.is_farewell_of_another(known, process):
-                    sessions.end(known, now=now)
+                    ledger.end_session(known, now=now)
     return ""
 
 

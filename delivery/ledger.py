@@ -1,15 +1,16 @@
 """The one Delivery row of every event, made in the event's own transaction, and what happens to
-rows when sessions come and change their keys.
+rows when sessions come, go and change their keys.
 
-Nothing here leaves the hub: that is for what pulls (`delivery.handover`) and, later, what pushes.
+Nothing here leaves the hub: that is for what pulls (`delivery.handover`) and what pushes
+(`delivery.worker`).
 """
 
 import json
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from pinbox.contract import PinboxError
 from pins import services as pins
@@ -18,14 +19,12 @@ from pins.signals import event_recorded
 from pins.statements import binding_of
 from sessions_app import selectors as registry
 from sessions_app import services as sessions
+from sessions_app.liveness import Farewell
 from sessions_app.models import AgentSession
 
-from . import statements
+from . import clock, reach, statements, wake
 from .models import Delivery
 from .routing import Facts, Step, decide, skip_reason
-
-#: Agents whose own hooks pull at every turn.
-HOOK_AGENTS: Final = frozenset({"claude", "codex", "hermes"})
 
 _PENDING: Final = Delivery.Status.PENDING
 
@@ -36,7 +35,7 @@ def connect() -> None:
 
 def _on_event(sender: type[Event], *, event: Event, replayed: bool, **_: Any) -> None:
     if not replayed:
-        record(event, now=timezone.now())
+        record(event, now=clock.now())
 
 
 def record(event: Event, *, now: datetime) -> None:
@@ -51,15 +50,18 @@ def record(event: Event, *, now: datetime) -> None:
     session = None
     if reason is None:
         session = _target(facts, event.subject, payload.get("agentSession"), now=now)
+    adapter, due_at = reach.first(session, now=now) if reason is None else ("none", None)
     statements.add(
         event_seq=event.seq,
         pin_id=event.subject,
         session_id=_id(session),
-        adapter=adapter_for(session),
+        adapter=adapter,
         status=_PENDING if reason is None else Delivery.Status.SKIPPED,
+        due_at=due_at,
         last_error=reason,
         now=now,
     )
+    wake.at(due_at)
 
 
 def _target(
@@ -74,7 +76,7 @@ def _target(
     bound = written or preset
     known = registry.find(agent=bound["agent"], key=bound["key"]) if bound else None
     known = known and registry.successor(known)
-    live = None if bound else sessions.most_recent_live(now=now)
+    live = None if bound else sessions.most_recent_live(now=now, ended=partial(reroute, now=now))
     decision = decide(
         facts,
         is_bound=bound is not None,
@@ -89,7 +91,7 @@ def _target(
     if written is None or (written["agent"], written["key"]) != (session.agent, session.key):
         pins.bind_pin(pin_id=pin_id, agent=session.agent, key=session.key, cwd=session.cwd)
     if decision.step is Step.BIND:
-        _assign(Delivery.objects.filter(pin_id=pin_id, session_id=None), session, now=now)
+        assign(Delivery.objects.filter(pin_id=pin_id, session_id=None), session, now=now)
     return session
 
 
@@ -109,26 +111,21 @@ def _id(session: AgentSession | None) -> str | None:
     return None if session is None else session.id
 
 
-def adapter_for(session: AgentSession | None) -> str:
-    """How the session is reached: its own hooks pull, or nothing reaches it."""
-    is_pulling = session is not None and session.ended_at is None and session.agent in HOOK_AGENTS
-    return "hooks" if is_pulling else "none"
-
-
 def adopt(session: AgentSession, *, now: datetime) -> int:
     """Give the session everything that waits for nobody yet, and stick those pins to it. Returns
     how many rows that were. A probe gets nothing. Needs `pins.event_log.writer()`.
     """
     if session.agent == registry.PROBE or not statements.is_anything_unassigned():
         return 0
-    unassigned = Delivery.objects.filter(session_id=None, status=_PENDING)
+    # What a webhook is being told right now is not taken out of its hands.
+    unassigned = Delivery.objects.filter(session_id=None, status=_PENDING, claimed_by="")
     pins.bind_free_pins(
         pin_ids=unassigned.order_by().values_list("pin_id", flat=True).distinct(),
         agent=session.agent,
         key=session.key,
         cwd=session.cwd,
     )
-    return _assign(unassigned, session, now=now)
+    return assign(unassigned, session, now=now)
 
 
 def inherit(session: AgentSession, predecessor: AgentSession, *, now: datetime) -> None:
@@ -142,11 +139,31 @@ def inherit(session: AgentSession, predecessor: AgentSession, *, now: datetime) 
         to_key=session.key,
         cwd=session.cwd,
     )
-    _assign(Delivery.objects.filter(session_id=predecessor.id), session, now=now)
+    assign(Delivery.objects.filter(session_id=predecessor.id), session, now=now)
 
 
-def _assign(rows: QuerySet[Delivery], session: AgentSession, *, now: datetime) -> int:
-    """Make the pending ones of `rows` the session's. Returns how many those were."""
-    return rows.filter(status=_PENDING).update(
-        session_id=session.id, adapter=adapter_for(session), updated_at=now
+def end_session(session: AgentSession, *, now: datetime, by: Farewell = Farewell.GOODBYE) -> None:
+    """The session is over, and what still waits for it takes the next way at once. Needs
+    `pins.event_log.writer()`.
+    """
+    sessions.end(session, now=now, by=by)
+    reroute(session, now=now)
+
+
+def reroute(session: AgentSession, *, now: datetime) -> int:
+    """Give what waits for the session to the first adapter that reaches it now. Returns how many
+    rows that were. Needs `pins.event_log.writer()`.
+    """
+    return assign(Delivery.objects.filter(session_id=session.id), session, now=now)
+
+
+def assign(rows: QuerySet[Delivery], session: AgentSession, *, now: datetime) -> int:
+    """Make the pending ones of `rows` the session's, with the first adapter that reaches it. What
+    is in a worker's hand stays there. Returns how many rows that were. Needs
+    `pins.event_log.writer()`.
+    """
+    adapter, due_at = reach.first(session, now=now)
+    wake.at(due_at)
+    return rows.filter(status=_PENDING, claimed_by="").update(
+        session_id=session.id, adapter=adapter, due_at=due_at, pushed_at=None, updated_at=now
     )

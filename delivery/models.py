@@ -1,4 +1,6 @@
-"""The ledger: one row for each event, what became of it, and what each session was shown."""
+"""The ledger: one row for each event, every attempt to bring it somewhere, and what each session
+was shown.
+"""
 
 from django.db import models
 
@@ -22,13 +24,19 @@ class Delivery(models.Model):
     status = models.CharField(max_length=9, choices=Status.choices)
     attempts = models.PositiveIntegerField(default=0)
     due_at = models.DateTimeField(null=True, blank=True)
-    #: Why it failed, or why it was skipped.
+    #: Why the last attempt came to nothing, or why the row was skipped.
     last_error = models.TextField(null=True, blank=True)  # noqa: DJ001
     updated_at = models.DateTimeField()
     handed_over_at = models.DateTimeField(null=True, blank=True)
     handed_over_by = models.CharField(max_length=16, blank=True)
     acknowledged_at = models.DateTimeField(null=True, blank=True)
     acknowledged_by = models.CharField(max_length=16, blank=True)
+    #: The worker that has the row in hand, and until when it is nobody else's (a lease).
+    claimed_by = models.CharField(max_length=255, blank=True)
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    #: Since when a push of it is under way, or accepted and not yet confirmed. Such a row is not
+    #: told again by a pull.
+    pushed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("-id",)
@@ -42,10 +50,64 @@ class Delivery(models.Model):
                 condition=models.Q(status="pending"),
                 name="delivery_pending",
             ),
+            models.Index(
+                fields=["due_at"], condition=models.Q(status="pending"), name="delivery_due"
+            ),
+            models.Index(
+                fields=["claimed_until"],
+                condition=models.Q(claimed_until__isnull=False),
+                name="delivery_claimed",
+            ),
         )
 
     def __str__(self) -> str:
         return f"event {self.event_seq}: {self.status}"
+
+
+class Attempt(models.Model):
+    """One try of one adapter to bring one delivery somewhere. Written once, never changed."""
+
+    class Outcome(models.TextChoices):
+        #: In the agent's context, or answered by the receiver: seen.
+        HANDED_OVER = "handed_over"
+        #: Taken, but whether the agent has it was not seen.
+        ACCEPTED = "accepted"
+        FAILED = "failed"
+        #: Final: no further attempt can help.
+        REFUSED = "refused"
+        #: The worker ended in the middle of it, so nobody saw how it went.
+        LOST = "lost"
+        #: Given up because the hub was leaving; costs nothing.
+        RELEASED = "released"
+
+    id = models.BigAutoField(primary_key=True)
+    delivery = models.ForeignKey(Delivery, on_delete=models.PROTECT, related_name="tries")
+    adapter = models.CharField(max_length=16)
+    session_id = models.CharField(max_length=14, blank=True)
+    at = models.DateTimeField()
+    duration_ms = models.PositiveBigIntegerField()
+    outcome = models.CharField(max_length=11, choices=Outcome.choices)
+    code = models.CharField(max_length=32, blank=True)
+    error = models.TextField(blank=True)
+    #: What the other side said, at most `adapters.MAX_OUTPUT_BYTES`.
+    output = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"{self.adapter}: {self.outcome}"
+
+
+class SilencedWebhook(models.Model):
+    """An address that answered 410: it wants no more calls. `pinbox retry` asks it again."""
+
+    #: SHA-256 of the address, in hex: it may hold a secret.
+    digest = models.CharField(primary_key=True, max_length=64)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.digest[:12]
 
 
 class Showing(models.Model):

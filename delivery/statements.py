@@ -24,14 +24,24 @@ def add(
     session_id: str | None,
     adapter: str,
     status: str,
+    due_at: datetime | None,
     last_error: str | None,
     now: datetime,
 ) -> None:
     execute(
         "INSERT INTO delivery_delivery (event_seq, pin_id, session_id, adapter, status, attempts,"
-        " last_error, updated_at, handed_over_by, acknowledged_by)"
-        " VALUES (%s, %s, %s, %s, %s, 0, %s, %s, '', '')",
-        [event_seq, pin_id, session_id, adapter, status, last_error, moment(now)],
+        " due_at, last_error, updated_at, handed_over_by, acknowledged_by, claimed_by)"
+        " VALUES (%s, %s, %s, %s, %s, 0, %s, %s, %s, '', '', '')",
+        [
+            event_seq,
+            pin_id,
+            session_id,
+            adapter,
+            status,
+            due_at and moment(due_at),
+            last_error,
+            moment(now),
+        ],
     )
 
 
@@ -49,7 +59,8 @@ def pending(session_id: str, limit: int) -> list[Row]:
     """What waits for the session, newest first."""
     return fetch(
         "SELECT id, event_seq, pin_id FROM delivery_delivery"
-        " WHERE session_id = %s AND status = 'pending' ORDER BY event_seq DESC LIMIT %s",
+        " WHERE session_id = %s AND status = 'pending' AND pushed_at IS NULL"
+        " ORDER BY event_seq DESC LIMIT %s",
         [session_id, limit],
     )
 
@@ -61,7 +72,7 @@ def pending_unseen(session_id: str, most_holds: int, limit: int) -> list[Row]:
     return fetch(
         "SELECT d.id, d.event_seq, d.pin_id FROM delivery_delivery d"
         " LEFT JOIN delivery_showing s ON s.session_id = d.session_id AND s.pin_id = d.pin_id"
-        " WHERE d.session_id = %s AND d.status = 'pending'"
+        " WHERE d.session_id = %s AND d.status = 'pending' AND d.pushed_at IS NULL"
         " AND (s.id IS NULL OR (s.holds < %s AND s.seen_seq < d.event_seq))"
         " ORDER BY d.event_seq DESC LIMIT %s",
         [session_id, most_holds, limit],
@@ -93,7 +104,8 @@ def shown(session_id: str, pin_ids: list[str]) -> set[str]:
     rows = fetch(
         "SELECT pin_id FROM delivery_showing WHERE session_id = %s AND pin_id IN %s"
         " UNION SELECT pin_id FROM delivery_delivery"
-        " WHERE session_id = %s AND pin_id IN %s AND status = 'delivered'",
+        " WHERE session_id = %s AND pin_id IN %s"
+        " AND (status = 'delivered' OR pushed_at IS NOT NULL)",
         [session_id, pin_ids, session_id, pin_ids],
     )
     return {pin_id for (pin_id,) in rows}

@@ -5,7 +5,6 @@ The bridge and Django's own handler (by `ApiDoor`) both come through here, so th
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -13,7 +12,7 @@ from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.urls import get_resolver
 
-from delivery import acknowledge
+from delivery import acknowledge, clock
 from pinbox.contract import SESSION_HEADER
 
 from . import auth, envelope, idempotency
@@ -55,7 +54,7 @@ def _answer(request: HttpRequest) -> HttpResponseBase:
             response.render()
         return response
 
-    arrived = datetime.now(UTC)
+    arrived = clock.now()
     writes = request.method == "POST"
     response = idempotency.once(request, caller.scope, call) if writes else call()
     session = request.headers.get(SESSION_HEADER)

@@ -1,4 +1,4 @@
--- migrations: 1164063325
+-- migrations: 1504757487
 -- Written by `manage.py dumpschema`. Do not edit.
 BEGIN IMMEDIATE;
 CREATE TABLE "django_migrations" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "app" varchar(255) NOT NULL, "name" varchar(255) NOT NULL, "applied" datetime NOT NULL);
@@ -6,13 +6,15 @@ CREATE TABLE "auth_group_permissions" ("id" integer NOT NULL PRIMARY KEY AUTOINC
 CREATE TABLE "auth_user_groups" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "user_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "group_id" integer NOT NULL REFERENCES "auth_group" ("id") DEFERRABLE INITIALLY DEFERRED);
 CREATE TABLE "auth_user_user_permissions" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "user_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "permission_id" integer NOT NULL REFERENCES "auth_permission" ("id") DEFERRABLE INITIALLY DEFERRED);
 CREATE TABLE "django_admin_log" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "object_id" text NULL, "object_repr" varchar(200) NOT NULL, "action_flag" smallint unsigned NOT NULL CHECK ("action_flag" >= 0), "change_message" text NOT NULL, "content_type_id" integer NULL REFERENCES "django_content_type" ("id") DEFERRABLE INITIALLY DEFERRED, "user_id" integer NOT NULL REFERENCES "auth_user" ("id") DEFERRABLE INITIALLY DEFERRED, "action_time" datetime NOT NULL);
-CREATE TABLE "agent_sessions_agentsession" ("id" varchar(14) NOT NULL PRIMARY KEY, "agent" text NOT NULL, "key" text NOT NULL, "cwd" text NULL, "registered_at" datetime NOT NULL, "last_seen_at" datetime NOT NULL, "ended_at" datetime NULL, "pid" bigint NULL, "pid_started" text NOT NULL, "pid_is_ours" bool NOT NULL, "superseded_by" varchar(14) NOT NULL, CONSTRAINT "session_agent_key" UNIQUE ("agent", "key"));
+CREATE TABLE "agent_sessions_agentsession" ("id" varchar(14) NOT NULL PRIMARY KEY, "agent" text NOT NULL, "key" text NOT NULL, "cwd" text NULL, "registered_at" datetime NOT NULL, "last_seen_at" datetime NOT NULL, "ended_at" datetime NULL, "pid" bigint NULL, "pid_started" text NOT NULL, "pid_is_ours" bool NOT NULL, "superseded_by" varchar(14) NOT NULL, "ended_by" varchar(8) NOT NULL, CONSTRAINT "session_agent_key" UNIQUE ("agent", "key"));
 CREATE TABLE "django_content_type" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "app_label" varchar(100) NOT NULL, "model" varchar(100) NOT NULL);
 CREATE TABLE "auth_permission" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "content_type_id" integer NOT NULL REFERENCES "django_content_type" ("id") DEFERRABLE INITIALLY DEFERRED, "codename" varchar(100) NOT NULL, "name" varchar(255) NOT NULL);
 CREATE TABLE "auth_group" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "name" varchar(150) NOT NULL UNIQUE);
 CREATE TABLE "auth_user" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "password" varchar(128) NOT NULL, "last_login" datetime NULL, "is_superuser" bool NOT NULL, "username" varchar(150) NOT NULL UNIQUE, "last_name" varchar(150) NOT NULL, "email" varchar(254) NOT NULL, "is_staff" bool NOT NULL, "is_active" bool NOT NULL, "date_joined" datetime NOT NULL, "first_name" varchar(150) NOT NULL);
-CREATE TABLE "delivery_delivery" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "event_seq" bigint NOT NULL UNIQUE, "pin_id" varchar(14) NOT NULL, "session_id" varchar(14) NULL, "adapter" varchar(16) NOT NULL, "status" varchar(9) NOT NULL, "attempts" integer unsigned NOT NULL CHECK ("attempts" >= 0), "due_at" datetime NULL, "last_error" text NULL, "updated_at" datetime NOT NULL, "handed_over_at" datetime NULL, "handed_over_by" varchar(16) NOT NULL, "acknowledged_at" datetime NULL, "acknowledged_by" varchar(16) NOT NULL);
 CREATE TABLE "delivery_showing" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "session_id" varchar(14) NOT NULL, "pin_id" varchar(14) NOT NULL, "seen_seq" bigint NOT NULL, "holds" smallint unsigned NOT NULL CHECK ("holds" >= 0), CONSTRAINT "showing_session_pin" UNIQUE ("session_id", "pin_id"));
+CREATE TABLE "delivery_silencedwebhook" ("digest" varchar(64) NOT NULL PRIMARY KEY, "at" datetime NOT NULL);
+CREATE TABLE "delivery_delivery" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "event_seq" bigint NOT NULL UNIQUE, "pin_id" varchar(14) NOT NULL, "session_id" varchar(14) NULL, "adapter" varchar(16) NOT NULL, "status" varchar(9) NOT NULL, "attempts" integer unsigned NOT NULL CHECK ("attempts" >= 0), "due_at" datetime NULL, "last_error" text NULL, "updated_at" datetime NOT NULL, "handed_over_at" datetime NULL, "handed_over_by" varchar(16) NOT NULL, "acknowledged_at" datetime NULL, "acknowledged_by" varchar(16) NOT NULL, "claimed_by" varchar(255) NOT NULL, "claimed_until" datetime NULL, "pushed_at" datetime NULL);
+CREATE TABLE "delivery_attempt" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "adapter" varchar(16) NOT NULL, "session_id" varchar(14) NOT NULL, "at" datetime NOT NULL, "duration_ms" bigint unsigned NOT NULL CHECK ("duration_ms" >= 0), "outcome" varchar(11) NOT NULL, "code" varchar(32) NOT NULL, "error" text NOT NULL, "output" text NOT NULL, "delivery_id" bigint NOT NULL REFERENCES "delivery_delivery" ("id") DEFERRABLE INITIALLY DEFERRED);
 CREATE TABLE "pinbox_site_idempotentanswer" ("key" varchar(255) NOT NULL PRIMARY KEY, "fingerprint" varchar(64) NOT NULL, "status" smallint unsigned NOT NULL CHECK ("status" >= 0), "body" text NOT NULL, "created_at" datetime NOT NULL);
 CREATE TABLE "pinbox_site_adminlink" ("digest" varchar(64) NOT NULL PRIMARY KEY, "expires_at" datetime NOT NULL);
 CREATE TABLE "pins_pin" ("id" varchar(14) NOT NULL PRIMARY KEY, "n" bigint NOT NULL UNIQUE, "status" varchar(8) NOT NULL, "seq" bigint NOT NULL, "created_at" varchar(24) NOT NULL, "head" text NOT NULL, "bound" text NOT NULL, "tail" text NOT NULL);
@@ -43,6 +45,9 @@ CREATE INDEX "delivery_pin" ON "delivery_delivery" ("pin_id", "id" DESC);
 CREATE INDEX "delivery_status" ON "delivery_delivery" ("status", "id" DESC);
 CREATE INDEX "delivery_pending" ON "delivery_delivery" ("session_id", "event_seq" DESC) WHERE "status" = 'pending';
 CREATE INDEX "delivery_adapter" ON "delivery_delivery" ("adapter", "id" DESC);
+CREATE INDEX "delivery_due" ON "delivery_delivery" ("due_at") WHERE "status" = 'pending';
+CREATE INDEX "delivery_claimed" ON "delivery_delivery" ("claimed_until") WHERE "claimed_until" IS NOT NULL;
+CREATE INDEX "delivery_attempt_delivery_id_bf5c6939" ON "delivery_attempt" ("delivery_id");
 CREATE INDEX "pinbox_site_idempotentanswer_created_at_677a0f1b" ON "pinbox_site_idempotentanswer" ("created_at");
 CREATE INDEX "pin_status_n" ON "pins_pin" ("status", "n" DESC);
 CREATE INDEX "event_subject_seq" ON "pins_event" ("subject", "seq");
@@ -59,6 +64,7 @@ INSERT INTO django_migrations (app, name, applied) VALUES ('admin', '0001_initia
 INSERT INTO django_migrations (app, name, applied) VALUES ('admin', '0002_logentry_remove_auto_add', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('admin', '0003_logentry_add_action_flag_choices', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('agent_sessions', '0001_sessions', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (app, name, applied) VALUES ('agent_sessions', '0002_how_it_ended', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('contenttypes', '0002_remove_content_type_name', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('auth', '0002_alter_permission_name_max_length', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('auth', '0003_alter_user_email_max_length', '2026-01-01 00:00:00');
@@ -73,11 +79,12 @@ INSERT INTO django_migrations (app, name, applied) VALUES ('auth', '0011_update_
 INSERT INTO django_migrations (app, name, applied) VALUES ('auth', '0012_alter_user_first_name_max_length', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('delivery', '0001_ledger', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('delivery', '0002_adapter_index', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (app, name, applied) VALUES ('delivery', '0003_attempts_and_leases', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pinbox_site', '0001_idempotent_answers', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pinbox_site', '0002_admin_links', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0001_log_and_projections', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0002_search_index', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0003_event_type_index', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('sessions', '0001_initial', '2026-01-01 00:00:00');
-PRAGMA user_version = 1164063325;
+PRAGMA user_version = 1504757487;
 COMMIT;

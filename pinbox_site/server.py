@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import socket
+import threading
 from typing import Any, Final
 
 from daphne.http_protocol import HTTPFactory, WebRequest
@@ -107,10 +108,13 @@ def _cut_off(channel: Any, error: PinboxError) -> None:
 class HubServer(Server):  # type: ignore[misc]
     """Daphne's server for one claimed project."""
 
-    def __init__(self, application: Any, claim: hub.Claim, idle_limit_s: float) -> None:
+    def __init__(
+        self, application: Any, claim: hub.Claim, idle_limit_s: float, deliveries: "Deliveries"
+    ) -> None:
         super().__init__(application, endpoints=["the claimed socket"], server_name="pinbox")
         self.claim = claim
         self.idle_limit_s = idle_limit_s
+        self.deliveries = deliveries
         self._stopping = False
 
     def run(self, held: list[socket.socket]) -> None:
@@ -135,6 +139,7 @@ class HubServer(Server):  # type: ignore[misc]
         reactor.callLater(1, self.application_checker)
         reactor.callLater(2, self.timeout_checker)
         reactor.callLater(_TICK_S, self._tick)
+        reactor.callWhenRunning(self.deliveries.start)  # listens first, delivers after
         reactor.addSystemEventTrigger("before", "shutdown", self.kill_all_applications)
 
         loop = reactor._asyncioEventloop
@@ -177,6 +182,7 @@ class HubServer(Server):  # type: ignore[misc]
         self._stopping = True
         logger.info("stopping: %s", why)
         self.claim.withdraw()
+        self.deliveries.stop()
         self._port.stopListening()
         for protocol in list(self.connections):
             if isinstance(protocol, WebSocketProtocol):
@@ -248,6 +254,32 @@ class Counted:
             await self.app(scope, receive, send)
 
 
+class Deliveries:
+    """The delivery worker on a thread of this process."""
+
+    def __init__(self) -> None:
+        from delivery.worker import STOP_S, Worker  # Django is loaded by now
+
+        self._worker = Worker()
+        self._stop_s = STOP_S
+        self._thread = threading.Thread(target=self._worker.run, name="deliveries", daemon=True)
+
+    @property
+    def has_work(self) -> bool:
+        return self._worker.has_work
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Tell it to end; what it has in hand is given back."""
+        self._worker.stop()
+
+    def wait(self) -> None:
+        if self._thread.is_alive():
+            self._thread.join(self._stop_s + _POLL_S)
+
+
 def serve(claim: hub.Claim, lobby: Lobby | None) -> int:
     """Load the application, bring the database up to date, serve until stopped. Does not return:
     the process ends.
@@ -267,11 +299,14 @@ def serve(claim: hub.Claim, lobby: Lobby | None) -> int:
     from .schema import prepare_database
 
     prepare_database()
-    server = HubServer(Counted(application), claim, limit_s)
+    deliveries = Deliveries()
+    idle.stay_while(lambda: deliveries.has_work)
+    server = HubServer(Counted(application), claim, limit_s, deliveries)
     gc.enable()
     gc.freeze()  # what was loaded stays: a request's garbage is looked for among its own only
     logger.info("version %s serves %s on port %d", state.version, claim.project, state.port)
     server.run(lobby.hand_over() if lobby else [])
+    deliveries.wait()
     _fold_log_into_database()
     logger.info("stopped")
     logging.shutdown()

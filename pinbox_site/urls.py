@@ -8,7 +8,6 @@ from .views import AdminLinks, Summary
 
 urlpatterns = [
     path("", include("pins.urls")),
-    path("", include("sessions_app.urls")),
     path("", include("delivery.urls")),
     re_path(r"^summary$", Summary.as_view()),
     re_path(r"^schema$", Schema.as_view()),

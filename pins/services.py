@@ -118,6 +118,11 @@ def move_bindings(
     )
 
 
+def unbind_session(*, agent: str, key: str) -> None:
+    """No pin is stuck to that agent session any more."""
+    Binding.objects.filter(agent=agent, key=key).delete()
+
+
 def _bound_json(agent: str, key: str, cwd: str | None) -> str:
     ref = {"agent": agent, "key": key} | ({"cwd": cwd} if cwd else {})
     return members({"agentSession": ref})

@@ -13,6 +13,8 @@ class AgentSession(models.Model):
     registered_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
+    #: How we know (`liveness.Farewell`); empty while it is not over.
+    ended_by = models.CharField(max_length=8, blank=True)
     #: Process of the agent program, by its hook's parent: pid and start time tell a rotated id from
     #: a second session.
     pid = models.BigIntegerField(null=True, blank=True)

@@ -4,6 +4,7 @@ the business of `delivery`.
 See docs/architecture.md, "Sessions".
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -12,7 +13,7 @@ from django.db import connection, transaction
 from pinbox.contract import PinboxError, new_id
 
 from . import selectors
-from .liveness import Process, is_live, is_running
+from .liveness import Farewell, Process, is_live, is_running
 from .models import AgentSession
 
 MAX_AGENT_BYTES: Final = 64
@@ -94,6 +95,7 @@ def touch(session: AgentSession, *, process: Process | None = None, now: datetim
     """The session was seen just now, so it is not over, whatever was believed of it."""
     session.last_seen_at = now
     session.ended_at = None
+    session.ended_by = ""
     if process is not None and (session.pid, session.pid_started) != process:
         for name, value in _process_fields(process).items():
             setattr(session, name, value)
@@ -102,8 +104,8 @@ def touch(session: AgentSession, *, process: Process | None = None, now: datetim
     # Written out because every hook does it: composing it takes the ORM 500 us more.
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE agent_sessions_agentsession SET last_seen_at = %s, ended_at = NULL"
-            " WHERE id = %s",
+            "UPDATE agent_sessions_agentsession SET last_seen_at = %s, ended_at = NULL,"
+            " ended_by = '' WHERE id = %s",
             [connection.ops.adapt_datetimefield_value(now), session.id],
         )
 
@@ -118,10 +120,18 @@ def _process_fields(process: Process | None) -> dict[str, object]:
     }
 
 
-def end(session: AgentSession, *, now: datetime) -> None:
+def end(session: AgentSession, *, now: datetime, by: Farewell = Farewell.GOODBYE) -> None:
     """The session is over. May be called again; the end then moves."""
     session.ended_at = now
-    session.save(update_fields=["ended_at"])
+    session.ended_by = by.value
+    session.save(update_fields=["ended_at", "ended_by"])
+
+
+def runs_as(session: AgentSession, process: Process) -> None:
+    """A process was started that goes on with the session."""
+    for name, value in _process_fields(process).items():
+        setattr(session, name, value)
+    session.save(update_fields=["pid", "pid_started", "pid_is_ours"])
 
 
 def is_farewell_of_another(session: AgentSession, process: Process | None) -> bool:
@@ -147,14 +157,20 @@ def supersede(session: AgentSession, *, now: datetime) -> AgentSession | None:
         return None
     before.superseded_by = session.id
     before.ended_at = before.ended_at or now
-    before.save(update_fields=["superseded_by", "ended_at"])
+    before.ended_by = before.ended_by or Farewell.GOODBYE.value
+    before.save(update_fields=["superseded_by", "ended_at", "ended_by"])
     return before
 
 
-def most_recent_live(*, now: datetime) -> AgentSession | None:
-    """The live session that was seen last. Those found to be over on the way are ended."""
+def most_recent_live(
+    *, now: datetime, ended: Callable[[AgentSession], object] = lambda _: None
+) -> AgentSession | None:
+    """The live session that was seen last. Those found to be over on the way are ended, and told to
+    `ended`.
+    """
     while (session := selectors.most_recent_not_ended()) is not None:
         if is_live(session, now=now):
             return session
-        end(session, now=now)
+        end(session, now=now, by=Farewell.PROCESS if session.pid_is_ours else Farewell.SILENCE)
+        ended(session)
     return None

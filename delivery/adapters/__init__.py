@@ -7,11 +7,21 @@ An adapter takes a parcel out of the hub and says what it saw happen. It knows n
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final, Literal, Protocol
 
 from pinbox.contract import PinboxError
-from sessions_app.liveness import Process
+from sessions_app.liveness import Presence, Process
+
+__all__ = [
+    "MAX_OUTPUT_BYTES",
+    "ORDER",
+    "Adapter",
+    "DeliveryFailed",
+    "Outcome",
+    "Parcel",
+    "Presence",
+]
+__all__ += ["Process", "Reason", "Target"]
 
 #: Adapters in the order in which they are tried.
 ORDER: Final = ("hooks", "openclaw", "resume", "webhook")
@@ -34,19 +44,6 @@ Reason = Literal[
     "status",
     "stopped",
 ]
-
-
-class Presence(Enum):
-    """What is known of a session. Silence is no evidence of an end."""
-
-    #: It may be alive: nothing says that it is over.
-    LIVE = "live"
-    #: It said goodbye, but its process is still there, or it was seen only just now.
-    LEAVING = "leaving"
-    #: It is over, by evidence: its goodbye, or its process is gone.
-    GONE = "gone"
-    #: Nobody has heard of it for long, and nothing more is known.
-    QUIET = "quiet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,87 @@
+"""Which adapters can reach a session now, in the order in which they are tried."""
+
+import os
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import lru_cache
+from hashlib import sha256
+from importlib import import_module
+from typing import Final
+
+from sessions_app.liveness import presence
+from sessions_app.models import AgentSession
+
+from . import configuration
+from .adapters import Adapter, Target
+from .models import SilencedWebhook
+from .retry import PULLS
+
+#: Name -> module and class in `delivery.adapters`, in the order of `adapters.ORDER`.
+ADAPTERS: Final = {
+    "hooks": "hooks:HooksAdapter",
+    "webhook": "webhook:WebhookAdapter",
+}
+
+
+@lru_cache
+def adapter(name: str) -> Adapter:
+    """The adapter of that name. Its module is imported at its first use: most hubs need only the
+    pull.
+    """
+    module, _, kind = ADAPTERS[name].partition(":")
+    made: Adapter = getattr(import_module(f"delivery.adapters.{module}"), kind)()
+    return made
+
+
+def target(session: AgentSession | None, *, now: datetime) -> Target | None:
+    if session is None:
+        return None
+    return Target(
+        id=session.id,
+        agent=session.agent,
+        key=session.key,
+        cwd=session.cwd,
+        presence=presence(session, now=now),
+    )
+
+
+def reachable(session: AgentSession | None, *, now: datetime) -> Iterator[str]:
+    """Lazily, because most often the first is wanted."""
+    aim = target(session, now=now)
+    for name in ADAPTERS:
+        if adapter(name).reaches(aim) and not (name == "webhook" and is_silenced()):
+            yield name
+
+
+def first(session: AgentSession | None, *, now: datetime) -> tuple[str, datetime | None]:
+    """The adapter that gets a fresh row of the session, and when it is due. What waits for nobody
+    yet, and has no other way, is not due at all.
+    """
+    name = next(reachable(session, now=now), "none")
+    if name not in PULLS:
+        return name, now
+    return name, now + window() if session is not None else None
+
+
+def window() -> timedelta:
+    """How long a row waits for a pull, or an accepted push for a sign."""
+    return configuration.escalate_after()
+
+
+# --- a webhook that wants no more calls -----------------------------------------------------------
+
+
+def is_silenced() -> bool:
+    return SilencedWebhook.objects.filter(pk=_webhook_digest()).exists()
+
+
+def silence_webhook(*, now: datetime) -> None:
+    SilencedWebhook.objects.get_or_create(pk=_webhook_digest(), defaults={"at": now})
+
+
+def call_webhook_again() -> None:
+    SilencedWebhook.objects.filter(pk=_webhook_digest()).delete()
+
+
+def _webhook_digest() -> str:
+    return sha256(os.environ.get("PINBOX_WEBHOOK_URL", "").encode()).hexdigest()
