@@ -1,9 +1,10 @@
-"""The ledger, to look at, and what it adds to the pages of a pin and of a session.
+"""The ledger and its attempts, to look at, and what it adds to the pages of pins and sessions.
 
 `pinbox_site.admin` makes the class read-only and pages its list.
 """
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.loader import render_to_string
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -29,9 +30,18 @@ from pins.models import Binding, Pin
 from sessions_app.admin import AgentSessionAdmin, moment, session_link
 from sessions_app.models import AgentSession
 
-from .models import Delivery
+from . import admin_acts
+from .models import Attempt, Delivery
 
 _GLYPHS = {"pending": "…", "delivered": "→", "failed": "✕", "skipped": "–"}
+_OUTCOMES = {
+    Attempt.Outcome.HANDED_OVER.value: "→",
+    Attempt.Outcome.ACCEPTED.value: "…",
+    Attempt.Outcome.FAILED.value: "↺",
+    Attempt.Outcome.REFUSED.value: "✕",
+    Attempt.Outcome.LOST.value: "?",
+    Attempt.Outcome.RELEASED.value: "–",
+}
 
 
 def condition_of(delivery: Delivery) -> SafeString:
@@ -98,6 +108,20 @@ class DeliveryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes non
         "due",
         "updated",
     )
+
+    acts = (admin_acts.retry_act,)
+
+    @property
+    def sections(self) -> list[Callable[[Delivery], tuple[str, str]]]:
+        return [attempts_section]
+
+    def get_urls(self) -> list[URLPattern]:
+        guarded = self.admin_site.admin_view
+        return [
+            path("<int:delivery_id>/retry", guarded(admin_acts.retry), name="delivery_retry"),
+            path("rebind/<str:pin_id>", guarded(admin_acts.rebind), name="delivery_rebind"),
+            *super().get_urls(),
+        ]
 
     def headline(self, delivery: Delivery) -> str:
         return f"of event {delivery.event_seq}"
@@ -166,6 +190,26 @@ def _seen(at: datetime | None, by: str) -> SafeString:
     return format_html("{} by {}", shown, by) if at and by else shown
 
 
+def attempts_section(delivery: Delivery) -> tuple[str, str]:
+    rows = list(delivery.tries.order_by("-id")[: SECTION_ROWS + 1])
+    context = {
+        "attempts": [
+            {
+                "at": moment(row.at),
+                "adapter": row.adapter,
+                "outcome": state(row.outcome.replace("_", "-"), _OUTCOMES[row.outcome]),
+                "session": session_link(row.session_id) if row.session_id else "–",
+                "took": f"{row.duration_ms / 1000:.1f} s",
+                "reason": visible(row.error),
+                "output": visible(row.output),
+            }
+            for row in rows[:SECTION_ROWS]
+        ],
+        "more": len(rows) > SECTION_ROWS,
+    }
+    return "Attempts", render_to_string("admin/delivery/attempts.html", context)
+
+
 def deliveries_section(pin: Pin) -> tuple[str, str]:
     return _deliveries(Delivery.objects.filter(pin_id=pin.pk), pin.pk)
 
@@ -208,4 +252,5 @@ def bound_section(session: AgentSession) -> tuple[str, str]:
 
 
 PinAdmin.sections.append(deliveries_section)
+PinAdmin.acts.append(admin_acts.rebind_act)
 AgentSessionAdmin.sections.extend([bound_section, pending_section])

@@ -1,4 +1,5 @@
-"""The admin's own site: whatever a room registers on it is for looking only, page by page.
+"""The admin's own site: whatever a room registers on it is for looking, page by page; what may be
+done about an object is a button of its own below it.
 
 Nobody has a password here. A link of `pinbox admin` logs in (`pinbox_site.admin_link`).
 """
@@ -84,8 +85,8 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes none at 
     """Mixed into every admin class of the site: all may be seen by whoever is in, nothing changed.
 
     `sections` of the class are functions of the object shown; each gives a heading and the HTML
-    under it. A room adds sections to the page of another room's object. `headline` names the
-    object.
+    under it; `acts` are functions of it that each offer a `pins.admin.Act` or None. A room adds to
+    the page of another room's object. `headline` names the object.
     """
 
     actions = None
@@ -141,6 +142,7 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes none at 
             title=f"{capfirst(name)} {getattr(self, 'headline', str)(shown)}",
             subtitle=None,
             sections=[section(shown) for section in getattr(self, "sections", ())],
+            acts=[act for offer in getattr(self, "acts", ()) if (act := offer(shown))],
         )
         return super().render_change_form(request, context, *args, **kwargs)
 

@@ -6,7 +6,8 @@ characters that people cannot see are shown by their number.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
 
 from django.contrib import admin
@@ -36,6 +37,18 @@ _UNSEEN: Final = re.compile(
     "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
 _PIN_ID: Final = re.compile(PIN_ID)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """A button on an object's page: where it posts to, what it is called and what it does.
+    `choices` are (value, name); the chosen one arrives as `choice`.
+    """
+
+    url: str
+    label: str
+    effect: str
+    choices: Sequence[tuple[str, str]] = ()
 
 
 # --- how things are shown -------------------------------------------------------------------------
@@ -236,6 +249,8 @@ class PinAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes none at 
     )
     #: What stands below the pin itself. A room above adds its own (`delivery.admin`).
     sections: ClassVar[list[Callable[[Pin], tuple[str, str]]]] = []
+    #: What may be done about it.
+    acts: ClassVar[list[Callable[[Pin], Act | None]]] = []
 
     def headline(self, pin: Pin) -> str:
         return f"#{pin.n}"

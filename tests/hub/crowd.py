@@ -38,13 +38,13 @@ def fill(first, last):
         _insert(
             AgentSession,
             "id agent key cwd registered_at last_seen_at ended_at pid_started pid_is_ours"
-            " superseded_by",
+            " superseded_by ended_by",
             map(_session, numbers),
         )
         _insert(
             Delivery,
             "event_seq pin_id session_id adapter status attempts updated_at handed_over_by"
-            " acknowledged_at acknowledged_by",
+            " acknowledged_at acknowledged_by claimed_by",
             (d for n in numbers for d in _deliveries(n)),
         )
         resolved = last // RARE
@@ -111,11 +111,12 @@ def _at(n):
 
 def _session(n):
     ended = None if n % RARE == 0 else _at(n)
-    return session_id(n), "claude", f"key-{n}", "/p", _at(n), _at(n), ended, "", False, ""
+    by = "goodbye" if ended else ""
+    return session_id(n), "claude", f"key-{n}", "/p", _at(n), _at(n), ended, "", False, "", by
 
 
 def _deliveries(n):
     status = "pending" if n % RARE == 0 else "delivered"
     shown = (_at(n), "reply") if n % 2 else (None, "")
     for seq in (2 * n - 1, 2 * n):
-        yield seq, pin_id(n), session_id(n), "hooks", status, 0, _at(n), "", *shown
+        yield seq, pin_id(n), session_id(n), "hooks", status, 0, _at(n), "", *shown, ""

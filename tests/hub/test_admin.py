@@ -487,3 +487,93 @@ def test_a_management_command_does_not_wait_for_the_api_to_load():
         [sys.executable, "-c", script], capture_output=True, check=True, text=True
     )
     assert done.stdout == "False\n"
+
+
+# --- deliveries -----------------------------------------------------------------------------------
+
+
+def a_refused_resume(text="conversation <b>unknown</b> \u202e"):
+    """A pin whose session is over, and what its agent said when it was resumed."""
+    loop.start("k1")
+    pin = loop.drop("first")
+    loop.end("k1")
+    row = Delivery.objects.get()
+    row.tries.create(
+        adapter="resume",
+        session_id=row.session_id,
+        at=datetime.now(UTC),
+        duration_ms=1500,
+        outcome="refused",
+        code="E_SESSION_GONE",
+        error="there is no such conversation",
+        output=text,
+    )
+    Delivery.objects.update(
+        status="failed", adapter="resume", last_error="E_SESSION_GONE: gone", due_at=None
+    )
+    return pin, Delivery.objects.get()
+
+
+def test_a_delivery_s_page_shows_every_attempt_and_what_the_agent_said(admin):
+    _, row = a_refused_resume(HOSTILE)
+    page = shown(admin, f"/admin/delivery/delivery/{row.pk}/change/")
+    assert "✕ refused" in page
+    assert "1.5 s there is no such conversation" in page
+    assert "[U+202E]gnp.exe" in page
+    assert (
+        "<script>alert"
+        not in admin.get(f"/admin/delivery/delivery/{row.pk}/change/").content.decode()
+    )
+
+
+def test_a_failed_delivery_is_retried_by_a_button_and_a_delivered_one_has_none(admin):
+    _, row = a_refused_resume()
+    url = f"/admin/delivery/delivery/{row.pk}/retry"
+    assert url in admin.get(f"/admin/delivery/delivery/{row.pk}/change/").content.decode()
+    answer = admin.post(url, follow=True)
+    assert "It is due now." in answer.content.decode()
+    row.refresh_from_db()
+    assert (row.status, row.attempts) == ("pending", 0)
+    assert row.due_at <= datetime.now(UTC)
+    Delivery.objects.update(status="delivered")
+    assert url not in admin.get(f"/admin/delivery/delivery/{row.pk}/change/").content.decode()
+    assert "nothing to retry" in admin.post(url, follow=True).content.decode()
+
+
+def test_a_pin_is_bound_to_another_session_by_a_button_and_what_failed_goes_along(admin):
+    pin, row = a_refused_resume()
+    loop.start("k2")
+    other = AgentSession.objects.get(key="k2")
+    page = admin.get(detail("pins_pin", pin["id"])).content.decode()
+    assert f'<option value="{other.pk}">claude …k2, live, /p/app</option>' in page
+    answer = admin.post(
+        f"/admin/delivery/delivery/rebind/{pin['id']}", {"choice": other.pk}, follow=True
+    )
+    assert "1 delivery goes along" in answer.content.decode()
+    row.refresh_from_db()
+    assert (row.session_id, row.status, row.adapter) == (other.pk, "pending", "hooks")
+
+
+@pytest.mark.parametrize("choice", ["", "ses_0000000000", "\0", "x" * 5000])
+def test_a_session_that_is_not_there_binds_nothing(admin, choice):
+    pin, row = a_refused_resume()
+    url = f"/admin/delivery/delivery/rebind/{pin['id']}"
+    assert "no session" in admin.post(url, {"choice": choice}, follow=True).content.decode()
+    row.refresh_from_db()
+    assert row.status == "failed"
+
+
+def test_a_button_works_only_for_who_is_in_by_post_and_with_the_page_s_own_token(admin):
+    pin, row = a_refused_resume()
+    for url in (
+        f"/admin/delivery/delivery/{row.pk}/retry",
+        f"/admin/delivery/delivery/rebind/{pin['id']}",
+    ):
+        assert admin.get(url).status_code == 405
+        assert Client().post(url).status_code == 302
+        strict = Client(enforce_csrf_checks=True)
+        strict.force_login(User.objects.get())
+        assert strict.post(url).status_code == 403
+    assert admin.post("/admin/delivery/delivery/999/retry", follow=True).status_code == 404
+    row.refresh_from_db()
+    assert row.status == "failed"
