@@ -6,7 +6,9 @@ from typing import Any
 
 from django.core import checks
 
-from . import auth, gate
+from pinbox.contract import PinboxError
+
+from . import auth, gate, idle
 
 
 def check_host(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[checks.CheckMessage]:
@@ -21,6 +23,10 @@ def check_host(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[checks.
             *gate.GateSettings.from_environ(os.environ).problems(),
         ]
     ]
+    try:
+        idle.limit_s(os.environ)
+    except PinboxError as error:
+        found.append(checks.Error(error.message, hint=error.hint, id="pinbox.E020"))
     if settings.strategy == "none" and not problems:
         found.append(
             checks.Warning(

@@ -153,8 +153,8 @@ def _tried(
         said = f"{usable.path} was written by another version of Pinbox; not tried"
         return warn(name, said, _INSTALL)
     if usable.state == "inside":
-        said = f"{usable.path} would run a program of the project itself; not tried"
-        return fail(name, said, f"rm {usable.path}; {_INSTALL}")
+        said = f"{usable.path} runs a program of the project itself; not tried"
+        return warn(name, said, f"{_INSTALL} makes it run this one")
     if usable.state != "ready":
         return fail(name, f"{usable.path} is not a launcher of Pinbox; not tried", _INSTALL)
     try:
@@ -224,7 +224,11 @@ def _twice(name: str, agent: str, where: str, installed: Installed) -> Finding |
     doubled = installed.doubled()
     if not doubled:
         return None
-    is_global = all(place.label.startswith("~") for place in installed.places)
+    is_global = any(
+        place.label.startswith("~") and any(c != COMMANDS.get(agent) for c in commands)
+        for place in installed.places
+        for commands in place.commands.values()
+    )
     hint = "pinbox init --global --yes" if is_global else _INSTALL
     return warn(name, f"registered twice for {', '.join(doubled)}: {where}", hint)
 
