@@ -42,16 +42,34 @@ def _post_session(hub: Hub, body: dict[str, str]) -> dict[str, Any]:
 
 
 def list_sessions(args: Args) -> Answer:
-    sessions = hubs.open_hub().request("GET", "/sessions")
+    hub = hubs.open_hub()
+    sessions = hub.request("GET", "/sessions")
 
     def human() -> tuple[str, str]:
+        from time import time
+
+        now = time()
         rows = [
-            (s["id"], s["agent"], s["key"], "ended" if s.get("endedAt") else "active")
+            (
+                s["id"],
+                s["agent"],
+                s["key"],
+                "ended" if s.get("endedAt") else "active",
+                render.age(s["lastSeenAt"], now),
+                _elsewhere(s.get("cwd"), os.fspath(hub.project)),
+            )
             for s in sessions
         ]
         return render.columns(rows), render.count(len(sessions), "session")
 
     return Answer(sessions, human)
+
+
+def _elsewhere(cwd: str | None, project: str) -> str:
+    """Where a session works, unless that is the project's own folder."""
+    if cwd is None or cwd == project:
+        return ""
+    return cwd.removeprefix(f"{project}/")
 
 
 def end(args: Args) -> Answer:

@@ -1,6 +1,7 @@
 """`pinbox session …`: what integrations, agents' hooks and git call."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -47,10 +48,21 @@ def test_the_list_tells_active_sessions_from_ended_ones(project):
     assert project.data("session", "end", "--agent", "robot", "--key", "list-b")["id"] == second
     register(project, "list-b")
     seen = project.see("session", "list")
-    lines = [line.split() for line in seen.out.splitlines()]
-    assert [first, "robot", "list-a", "ended"] in lines
-    assert [second, "robot", "list-b", "active"] in lines
+    lines = [re.split(r"  +", line) for line in seen.out.splitlines()]
+    assert [first, "robot", "list-a", "ended", "just now"] in lines
+    assert [second, "robot", "list-b", "active", "just now"] in lines
     assert seen.err == f"{len(lines)} sessions\n"
+
+
+def test_the_list_says_where_a_session_works_when_it_is_not_the_project_s_folder(project, tmp_path):
+    (project.path / "web").mkdir()
+    for key, cwd in (("in-web", project.path / "web"), ("far", tmp_path), ("home", project.path)):
+        project.data("session", "register", "--agent", "robot", "--key", key, "--cwd", str(cwd))
+    lines = [re.split(r"  +", line) for line in project.see("session", "list").out.splitlines()]
+    places = {line[2]: line[5:] for line in lines}
+    assert places["in-web"] == ["web"]
+    assert places["far"] == [str(tmp_path)]
+    assert places["home"] == []
 
 
 @pytest.mark.parametrize(
