@@ -15,14 +15,21 @@ from pins.api import Paged, accepted_input, asked_status, stored_text
 from pins.event_log import encode, writer
 from pins.models import Pin
 from pins.shapes import PinShape
+from pins.verbatim import verbatim
 from sessions_app import selectors as registry
 from sessions_app import services as sessions
 from sessions_app.models import AgentSession
 from sessions_app.serializers import RegisterInput, SessionShape, session_document
 
-from . import clock, handover, ledger, selectors
+from . import clock, handover, ledger, selectors, services
 from .models import Delivery
-from .serializers import DeliveryShape, delivery_document
+from .serializers import (
+    AttemptShape,
+    DeliveryShape,
+    RebindInput,
+    attempt_document,
+    delivery_document,
+)
 
 
 class Sessions(Paged):
@@ -139,3 +146,35 @@ class PinDeliveries(Paged):
         pins.require_pin(pin_id)
         rows = Delivery.objects.filter(pin_id=pin_id)
         return self.answer(request, rows, lambda row: encode(delivery_document(row)))
+
+
+class DeliveryDetail(APIView):
+    @extend_schema(operation_id="deliveries_retrieve", responses=DeliveryShape)
+    def get(self, request: Request, delivery_id: str) -> Response:
+        return Response(delivery_document(services.require(int(delivery_id))))
+
+
+class DeliveryAttempts(Paged):
+    page_order = ("id",)
+
+    @extend_schema(operation_id="deliveries_attempts", responses=AttemptShape(many=True))
+    def get(self, request: Request, delivery_id: str) -> HttpResponseBase:
+        rows = services.require(int(delivery_id)).tries.all()
+        return self.answer(request, rows, lambda row: encode(attempt_document(row)))
+
+
+class DeliveryRetry(APIView):
+    body_optional = True
+
+    @extend_schema(operation_id="deliveries_retry", request=None, responses=DeliveryShape)
+    def post(self, request: Request, delivery_id: str) -> Response:
+        row = services.retry(delivery_id=int(delivery_id), now=clock.now())
+        return Response(delivery_document(row))
+
+
+class PinRebind(APIView):
+    @extend_schema(operation_id="pins_rebind", request=RebindInput, responses=PinShape)
+    def post(self, request: Request, pin_id: str) -> HttpResponseBase:
+        asked = accepted_input(RebindInput, request)
+        services.rebind(pin_id=pin_id, session_id=asked["sessionId"], now=clock.now())
+        return verbatim(pins.pin_text(pin_id))

@@ -42,7 +42,7 @@ def retry(*, delivery_id: int, now: datetime) -> Delivery:
             raise PinboxError(
                 "E_CONFLICT",
                 f"delivery {row.id} is {row.status}, so there is nothing to retry",
-                f"pinbox show {row.pin_id}",
+                f"pinbox reply {row.pin_id} sends more words, pinbox show {row.pin_id} tells more",
             )
         elif row.claimed_by:
             raise PinboxError(

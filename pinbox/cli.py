@@ -26,6 +26,8 @@ FAMILIES: Final = {
     "show": "pins",
     "summary": "pins",
     "deliveries": "deliveries",
+    "retry": "deliveries",
+    "rebind": "deliveries",
     "reply": "replies",
     "resolve": "replies",
     "verify": "replies",
@@ -111,7 +113,7 @@ def _answer(words: Sequence[str], in_json: bool) -> Answer:
     if first in (None, "-h", "--help"):
         return _help([], as_json)
     if first == "help":
-        return _help([word for word in rest[1:] if word not in ("-h", "--help")], as_json)
+        return _help([word for word in rest[1:] if word not in ("-h", "--help", "help")], as_json)
     if first.startswith("-"):
         raise PinboxError("E_INVALID_INPUT", f"unknown option: {shown(first)}", "pinbox --help")
     verb, rest = _verb(rest)

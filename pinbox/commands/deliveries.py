@@ -1,12 +1,12 @@
-"""deliveries: what became of what was sent, looked at or waited for."""
+"""deliveries, retry, rebind: what became of what was sent, and what a person can do about it."""
 
 from __future__ import annotations
 
 from pinbox import render
 from pinbox.commands import delivery_page as page
 from pinbox.commands import hub as hubs
-from pinbox.commands.pins import LIMIT
-from pinbox.commands.verb import Answer, Argument, Option, Verb
+from pinbox.commands.pins import LIMIT, PIN_ID
+from pinbox.commands.verb import Answer, Argument, Option, Verb, shown
 from pinbox.contract import PinboxError
 
 TYPE_CHECKING = False
@@ -24,6 +24,8 @@ _FIRST_PAUSE_S: Final = 0.2
 _LAST_PAUSE_S: Final = 1.0
 #: Seconds for which a hub that cannot be reached is asked again.
 _PATIENCE_S: Final = 30.0
+#: Digits of a delivery's id: no database has more.
+_MOST_DIGITS: Final = 18
 
 
 # --- deliveries ----------------------------------------------------------------------------------
@@ -180,10 +182,106 @@ def _still_pending(
     return PinboxError(
         "E_DELIVERY",
         f"delivery {first['id']} of {pin_id} still waits after {timeout_s} s{more}: {said}{due}",
-        "the next session of an agent in this project gets it"
+        "start an agent in this project, or bind the pin to a session: pinbox rebind --help"
         if is_free
-        else f"pinbox deliveries {pin_id}",
+        else f"pinbox retry {first['id']} makes it due now; pinbox deliveries {pin_id} shows all",
     )
+
+
+# --- retry ---------------------------------------------------------------------------------------
+
+
+def retry(args: Args) -> Answer:
+    name = args["id"]
+    if hubs.is_id(name, "pin"):
+        hub = hubs.open_hub()
+        rows = _retry_failed(hub, name)
+    elif name.isascii() and name.isdigit() and name[0] != "0" and len(name) <= _MOST_DIGITS:
+        hub = hubs.open_hub()
+        rows = [_retry_one(hub, name)]
+    else:
+        raise _unknown_delivery(name)
+
+    def human() -> tuple[str, str]:
+        from time import time
+
+        now, sessions = time(), page.sessions_of(hub, rows)
+        lines = [[str(row["id"]), page.sentence(row, sessions, now=now)] for row in rows]
+        wait = f"pinbox deliveries --wait {rows[0]['pinId']}"
+        return render.columns(lines), f"{_count(rows)} to be tried again; to see it out: {wait}"
+
+    return Answer(rows, human)
+
+
+def _retry_one(hub: Hub, delivery_id: str) -> dict[str, Any]:
+    try:
+        row: dict[str, Any] = hub.request("POST", f"/deliveries/{delivery_id}/retry")
+    except PinboxError as error:
+        raise _unknown_delivery(delivery_id) if error.code == "E_NOT_FOUND" else error from error
+    return row
+
+
+def _retry_failed(hub: Hub, pin_id: str) -> list[dict[str, Any]]:
+    """Every failed delivery of the pin, oldest first. Raises E_CONFLICT when there is none."""
+    try:
+        failed = hub.request("GET", "/deliveries", query={"pin": pin_id, "status": "failed"})
+    except PinboxError as error:
+        raise _unknown_delivery(pin_id) if error.code == "E_NOT_FOUND" else error from error
+    rows = []
+    for row in reversed(failed):
+        try:
+            rows.append(_retry_one(hub, str(row["id"])))
+        except PinboxError as error:
+            # Somebody else was faster.
+            if error.code != "E_CONFLICT":
+                raise
+    if not rows:
+        raise PinboxError(
+            "E_CONFLICT", f"no delivery of {pin_id} has failed", f"pinbox deliveries {pin_id}"
+        )
+    return rows
+
+
+def _unknown_delivery(name: str) -> PinboxError:
+    what = "pin" if name.startswith("pin_") else "delivery"
+    return PinboxError("E_NOT_FOUND", f"no {what} {shown(name)}", "pinbox deliveries")
+
+
+# --- rebind --------------------------------------------------------------------------------------
+
+
+def rebind(args: Args) -> Answer:
+    pin_id, session_id = args["pin"], args["session"]
+    hubs.pin_path(pin_id)
+    if not hubs.is_id(session_id, "ses"):
+        raise hubs.unknown_session(session_id)
+    hub = hubs.open_hub()
+    before = {row["id"]: row for row in hubs.ask_about_pin(hub, "GET", pin_id, "deliveries")}
+    try:
+        pin = hub.request("POST", hubs.pin_path(pin_id, "rebind"), {"sessionId": session_id})
+    except PinboxError as error:
+        if error.code == "E_NOT_FOUND":
+            raise hubs.unknown_session(session_id) from error
+        raise
+    moved = [
+        row
+        for row in hubs.ask_about_pin(hub, "GET", pin_id, "deliveries")
+        if row["status"] == "pending" and _has_moved(before.get(row["id"]), row)
+    ]
+    bound = pin["agentSession"]
+    name = hubs.origin_of(bound["agent"], bound["key"])
+
+    def human() -> tuple[str, str]:
+        numbers = ", ".join(str(row["id"]) for row in reversed(moved))
+        what = f"{'delivery' if len(moved) == 1 else 'deliveries'} {numbers} moved with it"
+        return f"{pin_id} bound to {name}", what if moved else "nothing of it was waiting"
+
+    return Answer({"pin": pin, "moved": moved}, human)
+
+
+def _has_moved(before: dict[str, Any] | None, after: dict[str, Any]) -> bool:
+    fields = ("sessionId", "status")
+    return before is None or any(before[name] != after[name] for name in fields)
 
 
 VERBS = (
@@ -216,9 +314,32 @@ VERBS = (
             "is under way. accepted: the other side took it, and the session gave no sign yet. "
             "handed over: it stands in a session's context. acknowledged: that session showed, "
             "answered or resolved the pin. skipped: nothing was to be sent. failed: nobody will "
-            "try again by itself.\n\n"
+            "try again by itself; pinbox retry does.\n\n"
             "--wait exits with 0 when all was handed over or skipped, with 6 when the session is "
             "gone for good, with 7 for any other failure and when the time is up."
         ),
+    ),
+    Verb(
+        "retry",
+        "Try a delivery again, now.",
+        retry,
+        arguments=(
+            Argument(
+                "id",
+                "a delivery's id, as `pinbox deliveries` prints it, or a pin's: then all of it "
+                "that failed",
+            ),
+        ),
+        about="A failed delivery starts over; one that waits for its next attempt has it now.",
+    ),
+    Verb(
+        "rebind",
+        "Bind a pin, and what waits of it, to another session.",
+        rebind,
+        arguments=(
+            Argument("pin", PIN_ID.help),
+            Argument("session", "the session's whole id, as `pinbox session list` prints it"),
+        ),
+        about="For a pin whose session will not come back. What failed is tried again.",
     ),
 )

@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from pinbox.client import Hub
     from pinbox.commands.verb import Args
 
 
@@ -74,15 +75,30 @@ def list_pins(args: Args) -> Answer:
             "a few words are enough",
         )
     query = {name: args.get(name) for name in ("status", "search", "limit")}
-    pins = hubs.open_hub().request("GET", "/pins", query=query)
+    hub = hubs.open_hub()
+    pins = hub.request("GET", "/pins", query=query)
 
     def human() -> tuple[str, str]:
         from time import time
 
         table = render.pin_table(pins, now=time(), screen=render.screen_width())
-        return table, pin_count(pins)
+        return table, "\n".join(filter(None, [pin_count(pins), _undelivered(hub, pins)]))
 
     return Answer(pins, human)
+
+
+def _undelivered(hub: Hub, pins: list[dict[str, Any]]) -> str:
+    """A failure that nobody asked about is told where people look anyway."""
+    is_open = {pin["id"] for pin in pins if pin["status"] == "open"}
+    if not is_open:
+        return ""
+    failed = hub.request("GET", "/deliveries", query={"status": "failed", "limit": MAX_PAGE})
+    number = len(is_open & {row["pinId"] for row in failed})
+    if not number:
+        return ""
+    return (
+        f"of {render.count(number, 'pin')} not all was delivered: pinbox deliveries --status failed"
+    )
 
 
 def pin_count(pins: list[dict[str, Any]]) -> str:

@@ -116,6 +116,21 @@ def test_the_page_of_a_pin_tells_what_happened_to_each_of_its_events(own):
     ]
 
 
+def test_the_list_of_pins_tells_of_what_was_not_delivered(own):
+    pin_id, other = own.pin("one"), own.pin("two")
+    assert own.see("list").err == "2 pins (2 open)\n"
+    for number in (1, 2):
+        fail(own, number, "E_DELIVERY: no luck")
+    own.data("reply", other, "more")
+    fail(own, 3, "E_DELIVERY: no luck")
+    more = "of 2 pins not all was delivered: pinbox deliveries --status failed\n"
+    assert own.see("list").err == "2 pins (2 open)\n" + more
+    own.data("resolve", other)
+    assert own.see("list").err.endswith(more.replace("2 pins", "1 pin"))
+    own.data("resolve", pin_id)
+    assert own.see("list").err == "2 pins (2 resolved)\n"
+
+
 # --- waiting --------------------------------------------------------------------------------------
 
 
@@ -306,3 +321,118 @@ def test_waiting_in_an_agent_s_own_shell_acknowledges_nothing(own):
     shell = {"CLAUDE_CODE_SESSION_ID": "0b4e6a1c-5d1f0c2e"}
     assert "acknowledgedAt" not in own.data("deliveries", "--wait", pin_id, **shell)[0]
     assert "acknowledgedAt" not in newest(own, pin_id)
+
+
+# --- retry ----------------------------------------------------------------------------------------
+
+
+def test_a_failed_delivery_is_tried_again(own):
+    session(own)
+    pin_id = own.pin("one")
+    fail(own, 1, "E_DELIVERY: no luck")
+    (row,) = own.data("retry", "1")
+    assert (row["id"], row["status"], row["attempts"], row["lastError"]) == (1, "pending", 0, None)
+    assert row["dueAt"] is not None
+    fail(own, 1, "E_DELIVERY: no luck")
+    seen = own.see("retry", "1")
+    assert seen.code == 0
+    assert seen.out.startswith("1  queued for claude:5d1f0c2e")
+    assert seen.err == (
+        f"1 delivery to be tried again; to see it out: pinbox deliveries --wait {pin_id}\n"
+    )
+
+
+def test_all_of_a_pin_that_failed_is_tried_again(own):
+    session(own)
+    pin_id = own.pin("one")
+    for words in ("two", "three"):
+        own.data("reply", pin_id, words)
+    inject(own)
+    own.data("reply", pin_id, "four")
+    for number in (1, 3):
+        fail(own, number, "E_SESSION_GONE: gone")
+    assert [row["id"] for row in own.data("retry", pin_id)] == [1, 3]
+    states = [row["status"] for row in reversed(own.data("deliveries", pin_id))]
+    assert states == ["pending", "delivered", "pending", "pending"]
+    again = own.run("retry", pin_id)
+    assert (again.code, again.error) == (
+        4,
+        {
+            "code": "E_CONFLICT",
+            "message": f"no delivery of {pin_id} has failed",
+            "hint": f"pinbox deliveries {pin_id}",
+        },
+    )
+
+
+def test_what_was_delivered_or_skipped_is_not_tried_again(own):
+    session(own)
+    pin_id = own.pin("one")
+    own.data("reply", pin_id, "an agent's word", "--as", "agent")
+    inject(own)
+    for number in ("1", "2"):
+        done = own.run("retry", number)
+        assert (done.code, done.error["code"]) == (4, "E_CONFLICT")
+        assert done.error["hint"].startswith("pinbox ")
+        assert pin_id in done.error["hint"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["999999", "0", "007", "9" * 18, "9" * 4000, "", " ", "1.0", "１", "1 ", "one", UNKNOWN, "pin_"]
+    + ["../pins", "1/attempts", "dlv_000000000000000000000001", "x" * 100_000],
+)
+def test_a_delivery_that_is_not_there_is_not_found(project, name):
+    done = project.run("retry", name)
+    assert (done.code, done.error["code"]) == (3, "E_NOT_FOUND")
+    assert done.error["hint"] == "pinbox deliveries"
+    assert len(done.error["message"]) < 200
+
+
+@pytest.mark.parametrize("words", [[], ["-1"], ["1", "2"], ["--all"]])
+def test_a_retry_of_nothing_in_particular_is_refused(project, words):
+    done = project.run("retry", *words)
+    assert (done.code, done.error["hint"]) == (2, "pinbox retry --help")
+
+
+# --- rebind ---------------------------------------------------------------------------------------
+
+
+def test_a_pin_goes_to_another_session_with_all_that_waits(own):
+    session(own, "first-11111111")
+    pin_id = own.pin("one")
+    inject(own, "first-11111111")
+    for words in ("two", "three"):
+        own.data("reply", pin_id, words)
+    fail(own, 2, "E_SESSION_GONE: gone")
+    other = session(own, "second-22222222")
+    data = own.data("rebind", pin_id, other)
+    assert data["pin"]["agentSession"]["key"] == "second-22222222"
+    assert [(row["id"], row["sessionId"]) for row in data["moved"]] == [(3, other), (2, other)]
+    assert own.data("rebind", pin_id, other)["moved"] == []
+    third = session(own, "third-33333333")
+    seen = own.see("rebind", pin_id, third)
+    assert (seen.code, seen.out) == (0, f"{pin_id} bound to claude:33333333\n")
+    assert seen.err == "deliveries 2, 3 moved with it\n"
+    seen = own.see("rebind", pin_id, third)
+    assert seen.err == "nothing of it was waiting\n"
+
+
+@pytest.mark.parametrize("name", ["", "claude", "ses_", "-x", "../s", "ses_zzzzzzzzzz", "x" * 9000])
+def test_a_pin_goes_to_no_session_that_is_not_there(project, name):
+    pin_id = project.pin("stay")
+    done = project.run("rebind", "--", pin_id, name)
+    assert (done.code, done.error["code"]) == (3, "E_NOT_FOUND")
+    assert done.error["hint"] == "pinbox session list"
+    assert "agentSession" not in project.data("show", pin_id)["pin"]
+
+
+@pytest.mark.parametrize("name", ["", UNKNOWN, "../pins", "x" * 9000])
+def test_only_a_pin_that_is_there_goes_to_another_session(project, name):
+    done = project.run("rebind", name, "ses_zzzzzzzzzz")
+    assert (done.code, done.error["hint"]) == (3, "pinbox list")
+
+
+def test_a_pin_and_a_session_are_both_needed(project):
+    done = project.run("rebind", UNKNOWN)
+    assert (done.code, done.error["message"]) == (2, "missing argument: <session>")

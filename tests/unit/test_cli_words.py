@@ -109,7 +109,7 @@ def run(capfd, *words):
     return code, out, err
 
 
-@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"], ["help", "help"]])
 def test_pinbox_alone_prints_its_help_and_succeeds(capfd, words):
     code, out, err = run(capfd, *words)
     assert (code, err) == (0, "")

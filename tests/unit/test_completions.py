@@ -51,7 +51,9 @@ def bash_offers(*words):
 @pytest.mark.parametrize(
     ("words", "offers"),
     [
-        (["pinbox", "re"], ["reply", "resolve", "reopen", "rebuild"]),
+        (["pinbox", "re"], ["retry", "rebind", "reply", "resolve", "reopen", "rebuild"]),
+        (["pinbox", "deliveries", "--w"], ["--wait"]),
+        (["pinbox", "deliveries", "--status", "f"], ["failed"]),
         (["pinbox", "list", "--s"], ["--status", "--search"]),
         (["pinbox", "list", "--status", ""], ["open", "resolved"]),
         (["pinbox", "session", "re"], ["register"]),
@@ -80,7 +82,7 @@ def test_fish_offers_what_can_follow():
         assert done.stderr == ""
         return [line.partition("\t")[0] for line in done.stdout.splitlines()]
 
-    assert set(offers("pinbox re")) == {"reply", "resolve", "reopen", "rebuild"}
+    assert {"reply", "resolve", "reopen", "rebuild", "retry", "rebind"} == set(offers("pinbox re"))
     assert offers("pinbox list --status ") == ["open", "resolved"]
     assert offers("pinbox session tra") == ["trailer"]
 
