@@ -13,6 +13,7 @@ import socket
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -44,16 +45,20 @@ log = logging.getLogger(__name__)
 
 #: Deliveries under way at once. A thread of the pool does nothing but wait for its adapter.
 _POOL: Final = 32
+#: Deliveries under way at once that are for no session: they all go to one address.
+_UNASSIGNED: Final = 4
 #: Rows of one session looked at for one parcel that may carry several.
 _ROWS: Final = 120
 #: Seconds beyond an adapter's own deadline before its rows are anybody's.
 _LEASE_MARGIN_S: Final = 60
 #: Seconds after which it looks anew, whatever is due: processes end without a word, clocks jump.
 _LOOK_S: Final = 30
+#: Seconds until it looks again at what is due, but behind something else.
+_STUCK_S: Final = 1.0
 #: Seconds of rest after a fault of our own, so that it cannot become a busy loop.
 _REST_S: Final = 5
-#: Seconds that deliveries under way get when the worker is told to stop.
-STOP_S: Final = 5
+#: Seconds that deliveries under way get when the worker is told to stop; `pinbox stop` waits five.
+STOP_S: Final = 3.5
 #: The wall clock was set when it is off by more: ordinary correction is slower.
 _JUMP: Final = timedelta(seconds=5)
 
@@ -97,6 +102,7 @@ class Worker:
         self._sleeps_until: datetime | None = None
         self._leaving = threading.Event()
         self._in_hand = 0
+        self._is_stuck = False
         #: Whether something is under way or will be due soon: the hub must not leave.
         self.has_work = True
 
@@ -106,35 +112,38 @@ class Worker:
         """Deliver what is due, one after the other. Returns how many rows were taken in hand, and
         when something is due next. With `now`, time stands still.
         """
-        at = now or clock.now()
         done = 0
-        for job in self.claim(at):
-            result = self.perform(job, spawned=partial(_runs_as, job))
-            self.fold(result, now or clock.now())
-            done += len(job.row_ids)
+        # One at a time: the lease of the next must not run while this one is under way.
+        while not self._leaving.is_set() and (jobs := self.claim(now or clock.now(), most=1)):
+            for job in jobs:
+                result = self.perform(job, spawned=partial(_runs_as, job))
+                self.fold(result, now or clock.now())
+                done += len(job.row_ids)
         return done, self.next_due(now or clock.now())
 
     def claim(self, now: datetime, most: int = _POOL) -> list[Job]:
         """Take in hand what is due, and move on what cannot be delivered as it is. One transaction;
-        the about `most` jobs it returns are nobody else's until their lease ends.
+        the at most `most` jobs it returns are nobody else's until their lease ends.
         """
         # Looked at without the lock: most often nothing is due.
         if not _due(now).exists() and not _claimed(now, is_over=True).exists():
             return []
         with writer():
             self._give_back_what_was_lost(now)
-            busy = set(_claimed(now).values_list("session_id", flat=True)) - {None}
+            in_hand = Counter(_claimed(now).values_list("session_id", flat=True))
             jobs: list[Job] = []
             for session_id, adapter in _due_groups(now):
-                if session_id not in busy and len(jobs) < most:
-                    jobs += self._claim_group(session_id, adapter, now)
-                    busy |= {job.session_id for job in jobs} - {None}
+                room = (1 if session_id else _UNASSIGNED) - in_hand[session_id]
+                room = min(room, most - len(jobs))
+                if room > 0:
+                    jobs += self._claim_group(session_id, adapter, room, now)
+                    in_hand.update(job.session_id for job in jobs)
             return jobs
 
-    def _claim_group(self, session_id: str | None, adapter: str, now: datetime) -> list[Job]:
-        """The jobs for the due rows of one session that are with one adapter: at most one, where
-        there is a session.
-        """
+    def _claim_group(
+        self, session_id: str | None, adapter: str, most: int, now: datetime
+    ) -> list[Job]:
+        """At most `most` jobs for the due rows of one session that are with one adapter."""
         session = AgentSession.objects.filter(pk=session_id).first() if session_id else None
         rows = _due(now).filter(session_id=session_id, adapter=adapter)
         if session_id and session is None:
@@ -162,14 +171,18 @@ class Worker:
         if session and adapter == "resume" and presence(session, now=now) is not Presence.GONE:
             rows.update(due_at=now + retry.LEAVING_WAIT)
             return []
-        return list(self._jobs(session, adapter, rows, now))
+        return list(self._jobs(session, adapter, rows, most, now))
 
     def _jobs(
-        self, session: AgentSession | None, adapter: str, rows: QuerySet[Delivery], now: datetime
+        self,
+        session: AgentSession | None,
+        adapter: str,
+        rows: QuerySet[Delivery],
+        most: int,
+        now: datetime,
     ) -> Iterator[Job]:
         way = reach.adapter(adapter)
         lease = now + timedelta(seconds=way.timeout_s() + _LEASE_MARGIN_S)
-        most = 1 if session else _POOL
         oldest = list(rows.order_by("event_seq")[: _ROWS if way.TAKES_MANY else most])
         for some in [oldest] if way.TAKES_MANY else [[row] for row in oldest]:
             newest_first = [(row.id, row.event_seq, row.pin_id) for row in reversed(some)]
@@ -341,7 +354,9 @@ class Worker:
         now = clock.now()
         _notice_the_dead(now)
         room = _POOL - self._in_hand
-        for job in self.claim(now, most=room) if room > 0 else []:
+        jobs = self.claim(now, most=room) if room > 0 else []
+        self._is_stuck = not jobs
+        for job in jobs:
             self._in_hand += 1
             pool.submit(self._work, job)
 
@@ -382,7 +397,9 @@ class Worker:
             self._sleeps_until = now + timedelta(seconds=wait_s)
             if due is not None and due < self._sleeps_until and self._in_hand < _POOL:
                 self._sleeps_until = due
-                wait_s = max(0.0, (due - now).total_seconds())
+                # What is due and was not taken is behind others: in our hand, or another worker's.
+                least = _STUCK_S if self._is_stuck and due <= now else 0.0
+                wait_s = max(least, (due - now).total_seconds())
         if not self._inbox.empty():
             wait_s = 0.0
         self._take_messages(wait_s)

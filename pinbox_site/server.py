@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from typing import Any, Final
 
 from daphne.http_protocol import HTTPFactory, WebRequest
@@ -262,6 +263,7 @@ class Deliveries:
 
         self._worker = Worker()
         self._stop_s = STOP_S
+        self._until = 0.0
         self._thread = threading.Thread(target=self._worker.run, name="deliveries", daemon=True)
 
     @property
@@ -273,11 +275,13 @@ class Deliveries:
 
     def stop(self) -> None:
         """Tell it to end; what it has in hand is given back."""
+        self._until = time.monotonic() + self._stop_s + _POLL_S
         self._worker.stop()
 
     def wait(self) -> None:
+        """Until it ended, or its time since `stop` is over."""
         if self._thread.is_alive():
-            self._thread.join(self._stop_s + _POLL_S)
+            self._thread.join(max(0.0, self._until - time.monotonic()))
 
 
 def serve(claim: hub.Claim, lobby: Lobby | None) -> int:
