@@ -115,11 +115,11 @@ class Processes:
         with self._lock:
             self._alive.discard(process)
 
-    def close(self) -> None:
-        """End all that is left, and start nothing any more. May be called again."""
+    def close(self, *, keep: subprocess.Popen[bytes] | None = None) -> None:
+        """End all that is left but `keep`, and start nothing any more. May be called again."""
         with self._lock:
             self._is_over = True
-            alive = list(self._alive)
+            alive = self._alive - {keep}
         for process in alive:
             self.end(process)
 

@@ -71,13 +71,17 @@ class ThrowAway:
     def __exit__(self, *_: object) -> None:
         self._trouble = self._trouble or "the checks are over"
         self._is_decided.set()
+        # The hub last: a hook that finds it gone would start another one.
+        self.programs.close(keep=self._process)
         if self._process is not None:
             self.programs.end(self._process, within_s=_STOP_TIMEOUT_S)
-        self.programs.close()
         with contextlib.suppress(project.NoHub, PinboxError):
             # A hook that found the hub silent has started another one.
             daemon.end_hub(self._read_state())
-        shutil.rmtree(self.root, ignore_errors=True)
+        deadline = time.monotonic() + _STOP_TIMEOUT_S
+        while self.root.exists() and time.monotonic() < deadline:
+            # Again, when a check that has not noticed the end yet made a file meanwhile.
+            shutil.rmtree(self.root, ignore_errors=True)
 
     def environment(self, **more: str) -> dict[str, str]:
         """The user's language, and nothing else of theirs."""
