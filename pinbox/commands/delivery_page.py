@@ -79,12 +79,12 @@ def _error(row: Row) -> str:
 
 
 def next_step(row: Row, now: float) -> str | None:
-    """What happens to a waiting row by itself, and when: `moves on in 9m`, `attempt 2 in 30s`."""
+    """What happens to a waiting row by itself, and when: `attempt 2 in 30s`."""
     if row["status"] != "pending" or not row.get("dueAt"):
         return None
     when = render.left(row["dueAt"], now)
-    if row["adapter"] == "hooks" or row.get("pushedAt"):
-        return f"moves on {when}"
+    if row["adapter"] in ("hooks", "none") or row.get("pushedAt"):
+        return f"seeks another way {when}"
     return f"attempt {(row.get('attempts') or 0) + 1} {when}"
 
 

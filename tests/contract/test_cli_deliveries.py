@@ -7,12 +7,16 @@ import re
 import signal
 import sqlite3
 import subprocess
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
+from pinbox.client import connect
 from tests.contract.cli_project import DEADLINE_S, PINBOX, Done, Project
+from tests.hub.receiver import Behaviour, Receiver, read_request, reply, serving
+from tests.wait import wait_until
 
 pytestmark = pytest.mark.process
 
@@ -83,7 +87,7 @@ def test_a_person_sees_the_state_for_whom_and_by_which_way(own):
     def line():
         seen = own.see("deliveries", pin_id)
         assert (seen.code, seen.err) == (0, "1 delivery\n")
-        return re.sub(r"moves on in \d+m", "moves on", seen.out)
+        return re.sub(r"seeks another way in \d+m", "seeks another way", seen.out)
 
     start = f"1  {pin_id}  "
     assert line().startswith(f"{start}queued  claude:5d1f0c2e  hooks  just now")
@@ -103,7 +107,7 @@ def test_the_page_of_a_pin_tells_what_happened_to_each_of_its_events(own):
     own.data("reopen", pin_id, "not quite")
     settle(own, newest(own, pin_id)["id"], status="failed", last_error="E_DELIVERY: no luck")
     seen = own.see("show", pin_id)
-    lines = re.sub(r"(?<=collect it); moves on in \d+m", "", seen.out).splitlines()[-6:]
+    lines = re.sub(r"(?<=collect it); seeks another way in \d+m", "", seen.out).splitlines()[-6:]
     assert lines == [
         "delivery  1  new pin      acknowledged by claude:5d1f0c2e (show), just now; "
         "handed over by inject, just now",
@@ -200,7 +204,7 @@ def test_a_person_who_waits_is_told_of_each_change_once(own):
         done = waiter.end()
     assert done.code == 0
     assert done.out == f"1  {pin_id}  handed over  claude:5d1f0c2e  inject  just now\n"
-    lines = re.sub(r"; moves on in \d+m", "", done.err).splitlines()
+    lines = re.sub(r"; seeks another way in \d+m", "", done.err).splitlines()
     assert lines == [
         f"waiting for 1 delivery of {pin_id}, at most 60 s; Ctrl-C stops the waiting alone",
         "1  queued for claude:5d1f0c2e, whose hooks collect it",
@@ -264,7 +268,7 @@ def test_when_the_time_is_up_it_is_said_for_whom_it_waits_and_what_comes_next(ow
     message = re.sub(r"in \d+h", "in 9h", done.error["message"])
     assert message == (
         f"delivery 1 of {pin_id} still waits after 1 s; 1 more of this pin too: "
-        "queued for claude:5d1f0c2e, whose hooks collect it; moves on in 9h "
+        "queued for claude:5d1f0c2e, whose hooks collect it; seeks another way in 9h "
         "(at 2099-01-01T00:00:00.000Z)"
     )
 
@@ -321,6 +325,78 @@ def test_waiting_in_an_agent_s_own_shell_acknowledges_nothing(own):
     shell = {"CLAUDE_CODE_SESSION_ID": "0b4e6a1c-5d1f0c2e"}
     assert "acknowledgedAt" not in own.data("deliveries", "--wait", pin_id, **shell)[0]
     assert "acknowledgedAt" not in newest(own, pin_id)
+
+
+@contextlib.contextmanager
+def webhook(project: Project, behaviour: Behaviour) -> Iterator[None]:
+    """Pins of the project go there."""
+    with serving(behaviour) as port:
+        project.env |= {
+            "PINBOX_WEBHOOK_URL": f"http://127.0.0.1:{port}/pins",
+            "PINBOX_WEBHOOK_SECRET": "a secret of this test",
+        }
+        yield
+
+
+def test_a_push_that_nobody_takes_fails_where_a_person_waits_and_arrives_when_retried(own):
+    receiver = Receiver([reply(410), reply(204)])
+    with webhook(own, receiver):
+        pin_id = own.pin("one")
+        done = own.run("deliveries", "--wait", pin_id)
+        assert (done.code, done.error["code"]) == (7, "E_DELIVERY")
+        assert done.error["message"].startswith(f"delivery 1 of {pin_id} failed: the webhook at ")
+        assert done.error["hint"] == "pinbox retry 1"
+        assert own.see(*done.error["hint"].split()[1:]).code == 0
+        (row,) = own.data("deliveries", "--wait", pin_id)
+        assert (row["status"], row["handedOverBy"], row["lastError"]) == (
+            "delivered",
+            "webhook",
+            None,
+        )
+        first, second = receiver.requests
+        assert first.headers["webhook-id"] == second.headers["webhook-id"]
+    hub = connect(own.path)
+    attempts = hub.request("GET", "/deliveries/1/attempts")
+    assert [(one["adapter"], one["outcome"]) for one in attempts] == [
+        ("webhook", "failed"),
+        ("webhook", "handed_over"),
+    ]
+    assert attempts[0]["code"] == "E_DELIVERY"
+    assert "code" not in attempts[1]
+
+
+def test_a_push_under_way_is_in_flight_and_is_not_pushed_twice(own):
+    may_answer = threading.Event()
+
+    def slow(connection, over):
+        read_request(connection)
+        may_answer.wait(DEADLINE_S)
+        connection.sendall(reply(204))
+
+    with webhook(own, slow):
+        pin_id = own.pin("one")
+        wait_until(lambda: "claimedUntil" in newest(own, pin_id))
+        seen = own.see("deliveries", pin_id)
+        assert seen.out == f"1  {pin_id}  in flight  —  webhook  just now\n"
+        assert own.see("show", pin_id).out.endswith("delivery  1  new pin  in flight by webhook\n")
+        again = own.run("retry", "1")
+        assert (again.code, again.error["code"]) == (4, "E_CONFLICT")
+        assert again.error["hint"] == f"pinbox deliveries --wait {pin_id}"
+        may_answer.set()
+        assert own.data("deliveries", "--wait", pin_id)[0]["status"] == "delivered"
+
+
+def test_a_delivery_waits_for_its_next_attempt_until_it_is_retried(own):
+    with webhook(own, Receiver([reply(500), reply(204)])):
+        pin_id = own.pin("one")
+        wait_until(lambda: newest(own, pin_id)["attempts"] == 1)
+        done = own.run("deliveries", "--wait", pin_id, "--timeout", "1")
+        assert done.code == 7
+        assert re.search(
+            r"queued for webhook; attempt 2 in \d+s; last error: ", done.error["message"]
+        )
+        own.data("retry", "1")
+        assert own.data("deliveries", "--wait", pin_id)[0]["status"] == "delivered"
 
 
 # --- retry ----------------------------------------------------------------------------------------

@@ -46,8 +46,8 @@ CASES = {
     ),
     "waits for hooks": (
         row(dueAt=at("18:09:00")),
-        ["queued", "claude:5d1f0c2e", "hooks", "3m ago", "moves on in 9m"],
-        "queued for claude:5d1f0c2e, whose hooks collect it; moves on in 9m",
+        ["queued", "claude:5d1f0c2e", "hooks", "3m ago", "seeks another way in 9m"],
+        "queued for claude:5d1f0c2e, whose hooks collect it; seeks another way in 9m",
     ),
     "waits for its next attempt": (
         row(
@@ -85,9 +85,9 @@ CASES = {
     ),
     "taken and not confirmed": (
         row(adapter="openclaw", pushedAt=at("17:59:00"), dueAt=at("18:09:00")),
-        ["accepted", "claude:5d1f0c2e", "openclaw", "1m ago", "moves on in 9m"],
+        ["accepted", "claude:5d1f0c2e", "openclaw", "1m ago", "seeks another way in 9m"],
         "accepted by openclaw for claude:5d1f0c2e, 1m ago; no sign of the session yet; "
-        "moves on in 9m",
+        "seeks another way in 9m",
     ),
     "handed over": (
         row(**HANDED_OVER),
