@@ -22,7 +22,7 @@ from pinbox.checks.processes import Stopped
 from pinbox.checks.throwaway import ThrowAway
 
 #: Seconds for everything; what is not known by then has failed.
-DEADLINE_S: Final = 14.0
+DEADLINE_S: Final = 15.0
 
 
 def examine(root: Path | None) -> list[Finding]:

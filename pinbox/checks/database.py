@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -48,27 +49,25 @@ def db_writable(root: Path | None, away: ThrowAway) -> Finding:
         return skip(NAME, f"{path} is not there yet; the first command makes it")
     if not path.stat().st_size:
         return skip(NAME, f"{path} is empty; the hub makes its tables when it starts")
+    if not os.access(path, os.R_OK):
+        return fail(NAME, f"{path} cannot be read", f"chmod u+rw {path}")
+    seen = _seen(path, away)
+    if seen.trouble is not None and not seen.was_in_use and _is_in_use(path):
+        seen = _seen(path, away)  # a hub began to write while it was read as one that nobody does
     size = f"{path.stat().st_size // 1024:,} KiB"
-    try:
-        with opened(path, away) as database:
-            found = _trouble(database)
-            unknown, missing = _migrations(database)
-            pins = None if unknown or missing else _count_pins(database)
-    except sqlite3.OperationalError as error:
-        if "interrupted" in str(error):
-            return warn(NAME, f"{size} were not read within {_READ_TIMEOUT_S:g} s", "try again")
-        if "locked" in str(error) or "busy" in str(error):
-            return warn(NAME, f"another program keeps it locked ({error})", "try again")
-        return _damaged(path, str(error))
-    except sqlite3.DatabaseError as error:
-        return _damaged(path, str(error))
-    except OSError as error:
-        return fail(NAME, f"{path} cannot be read: {error.strerror}", f"ls -l {path}")
-    if found is not None:
-        return _damaged(path, found)
-    if unknown:
+    if seen.is_busy:
+        return warn(NAME, f"{size} were not read: {seen.trouble}", "try again")
+    if seen.trouble is not None:
         return fail(
-            NAME, f"a newer Pinbox made it (it has {unknown[0]})", "upgrade: pipx upgrade pinbox"
+            NAME,
+            f"{path} is damaged: {seen.trouble}",
+            f"pinbox stop, copy {path}, then `sqlite3 {path} .recover` or a backup",
+        )
+    if seen.unknown:
+        return fail(
+            NAME,
+            f"a newer Pinbox made it (it has {seen.unknown[0]})",
+            "upgrade: pipx upgrade pinbox",
         )
     for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
         if file.exists() and not os.access(file, os.W_OK):
@@ -81,22 +80,44 @@ def db_writable(root: Path | None, away: ThrowAway) -> Finding:
             f"{path.parent} takes no files: {error.strerror}",
             f"make {path.parent} writable, or free some space",
         )
-    if pins is None:
+    if seen.pins is None:
         return ok(NAME, f"{size}: whole; the hub brings it up to date when it starts next")
-    return ok(NAME, f"{size}, {render.count(pins, 'pin')}: whole, and can be written")
+    return ok(NAME, f"{size}, {render.count(seen.pins, 'pin')}: whole, and can be written")
 
 
-def _count_pins(database: sqlite3.Connection) -> int:
-    (pins,) = database.execute("SELECT coalesce(sum(pins), 0) FROM pins_tally").fetchone()
-    return int(pins)
+@dataclass(slots=True, kw_only=True)
+class _Seen:
+    """What reading a database told. `pins` is None when its tables are of an older version."""
+
+    was_in_use: bool
+    trouble: str | None = None
+    is_busy: bool = False
+    unknown: tuple[str, ...] = ()
+    pins: int | None = None
 
 
-def _damaged(path: Path, what: str) -> Finding:
-    return fail(
-        NAME,
-        f"{path} is damaged: {what}",
-        f"pinbox stop, copy {path}, then `sqlite3 {path} .recover` or a backup",
-    )
+def _seen(path: Path, away: ThrowAway) -> _Seen:
+    seen = _Seen(was_in_use=_is_in_use(path))
+    try:
+        with opened(path, away) as database:
+            (first,) = database.execute("PRAGMA quick_check(1)").fetchone()
+            seen.trouble = None if first == "ok" else str(first)
+            applied, known = _migrations_in(database), _known_migrations()
+            seen.unknown = tuple(sorted(applied - known))
+            if applied == known:
+                found = database.execute("SELECT coalesce(sum(pins), 0) FROM pins_tally")
+                (seen.pins,) = found.fetchone()
+    except sqlite3.OperationalError as error:
+        seen.trouble = str(error)
+        seen.is_busy = any(word in seen.trouble for word in ("interrupted", "locked", "busy"))
+    except (sqlite3.DatabaseError, OSError) as error:
+        seen.trouble = str(error)
+    return seen
+
+
+def _is_in_use(path: Path) -> bool:
+    """Whether a hub has it open, or had when it was killed."""
+    return Path(f"{path}-shm").exists() or Path(f"{path}-wal").exists()
 
 
 @contextmanager
@@ -146,32 +167,22 @@ def _connection(path: Path, how: str) -> sqlite3.Connection:
     )
 
 
-def _trouble(database: sqlite3.Connection) -> str | None:
-    (first,) = database.execute("PRAGMA quick_check(1)").fetchone()
-    return None if first == "ok" else str(first)
-
-
-def _migrations(database: sqlite3.Connection) -> tuple[list[str], list[str]]:
-    """Migrations of ours that it has and we do not know, and those that it lacks."""
-    marks = ",".join("?" * len(_OUR_APPS))
-    rows = database.execute(
-        f"SELECT app || '.' || name FROM django_migrations WHERE app IN ({marks})",  # noqa: S608 - question marks
-        _OUR_APPS,
-    )
-    applied = {name for (name,) in rows}
-    known = {name for name in _known_migrations() if name.startswith(_OUR_APPS)}
-    return sorted(applied - known), sorted(known - applied)
+def _migrations_in(database: sqlite3.Connection) -> set[str]:
+    """`app.name` of every migration of ours that was applied to it."""
+    rows = database.execute("SELECT app, name FROM django_migrations").fetchall()
+    return {f"{app}.{name}" for app, name in rows if app in _OUR_APPS}
 
 
 def _known_migrations() -> set[str]:
-    """`app.name` of every migration, from the schema that a fresh database is made with."""
+    """The same of the schema that a fresh database is made with."""
     start = "INSERT INTO django_migrations (app, name, applied) VALUES ("
     found = set()
     with (hub_folder() / "pinbox_site" / "schema.sql").open(encoding="utf-8") as file:
         for line in file:
             if line.startswith(start):
-                app, name = line.removeprefix(start).split(", ")[:2]
-                found.add(f"{app.strip(chr(39))}.{name.strip(chr(39))}")
+                app, name = (word.strip("'") for word in line.removeprefix(start).split(", ")[:2])
+                if app in _OUR_APPS:
+                    found.add(f"{app}.{name}")
     return found
 
 

@@ -9,70 +9,30 @@ import os
 import shutil
 import sqlite3
 import time
-import tomllib
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pinbox import agents, project, render
-from pinbox.checks import database, hubs, launcher
+from pinbox.checks import database, hubs, launcher, registered
 from pinbox.checks.findings import Finding, fail, ok, skip, warn
 from pinbox.checks.launcher import Launcher
+from pinbox.checks.registered import Installed
 from pinbox.checks.throwaway import HubFailed, ThrowAway
 from pinbox.contract import PinboxError
-from pinbox.install import files, launchers, planning, settings
+from pinbox.install import launchers, planning, settings
 
 #: The exact commands that `init` registers, by agent. No other is ever run here.
 COMMANDS: Final = {"claude": settings.COMMAND}
-_MAX_JSON_BYTES: Final = 32 * 1024 * 1024
 _LOG_BYTES: Final = 64 * 1024
 _INSTALL: Final = "pinbox init --yes"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """One file that registers hooks of ours: event -> the commands, as they stand there."""
-
-    label: str
-    commands: Mapping[str, list[str]]
-    is_plugin: bool = False
-
-
-@dataclass(slots=True, kw_only=True)
-class Installed:
-    """All that was found for one agent. `off` names the file that turns hooks off."""
-
-    places: list[Place] = field(default_factory=list)
-    off: str | None = None
-    unreadable: list[str] = field(default_factory=list)
-
-    @property
-    def events(self) -> set[str]:
-        return {event for place in self.places for event in place.commands}
-
-    def doubled(self) -> list[str]:
-        """Events for which the agent runs us more than once: it runs the same command once only,
-        but a plugin's as well as a settings file's.
-        """
-        found = []
-        for event in sorted(self.events):
-            runs = {
-                (place.label if place.is_plugin else "", command)
-                for place in self.places
-                for command in place.commands.get(event, ())
-            }
-            if len(runs) > 1:
-                found.append(event)
-        return found
 
 
 def hooks(agent: str, root: Path | None, away: ThrowAway) -> Finding:
     name = f"hooks-{agent}"
     is_here = shutil.which(agent) is not None
-    installed = _FINDERS[agent](root)
+    installed = registered.FINDERS[agent](root)
     seen = _last_seen(agent, root, away)
     if not installed.places:
         if installed.unreadable:
@@ -117,7 +77,7 @@ def _incomplete(
 ) -> Finding | None:
     if root is None or not (root / project.FOLDER).is_dir():
         said = f"{where}; they do nothing here without {project.FOLDER}/"
-        is_global = all(place.label.startswith("~") for place in installed.places)
+        is_global = all(place.is_of_user for place in installed.places)
         return skip(name, said) if is_global else warn(name, said, _INSTALL)
     missing = [event for event in settings.EVENTS if event not in installed.events]
     if missing and agent in COMMANDS:
@@ -225,7 +185,7 @@ def _twice(name: str, agent: str, where: str, installed: Installed) -> Finding |
     if not doubled:
         return None
     is_global = any(
-        place.label.startswith("~") and any(c != COMMANDS.get(agent) for c in commands)
+        place.is_of_user and any(c != COMMANDS.get(agent) for c in commands)
         for place in installed.places
         for commands in place.commands.values()
     )
@@ -238,7 +198,7 @@ def _never_ran(
 ) -> Finding | None:
     if seen is not None or root is None:
         return None
-    return warn(name, f"{where}: written, never ran", _TRUST[agent](root))
+    return warn(name, f"{where}: written, never ran", registered.TRUST[agent](root))
 
 
 def _in_trouble(
@@ -288,171 +248,3 @@ def _last_seen(agent: str, root: Path | None, away: ThrowAway) -> str | None:
 
 def _ago(seen: str | None) -> str:
     return render.age(seen, time.time()) if seen is not None else "never"
-
-
-# --- where each agent keeps its hooks -------------------------------------------------------------
-
-
-def _claude(root: Path | None) -> Installed:
-    found = Installed()
-    home = planning.user_folder()
-    folders = {home: "~/.claude"}
-    if root is not None:
-        folders = {planning.checkout(root) / ".claude": ".claude"} | folders
-    for folder, label in folders.items():
-        for name in ("settings.json", "settings.local.json"):
-            content = _read(folder / name)
-            if content is None:
-                continue
-            value = _json(content)
-            if value is None:
-                found.unreadable.append(f"{label}/{name}")
-                continue
-            if value.get("disableAllHooks") is True:
-                found.off = f"{label}/{name}"
-            _add(found, f"{label}/{name}", value.get("hooks"))
-            if "pinbox" in settings.plugins_of(content):
-                events = {event: ["the plugin's"] for event in settings.EVENTS}
-                label_of_plugin = f"the plugin that {label}/{name} enables"
-                found.places.append(Place(label=label_of_plugin, commands=events, is_plugin=True))
-        plugin = folder / "skills" / "pinbox"
-        content = _read(plugin / "hooks" / "hooks.json")
-        if content is not None and (plugin / ".claude-plugin" / "plugin.json").is_file():
-            events = {event: ["the plugin's"] for event in settings.events_of_plugin(content)}
-            if events:
-                said = f"the plugin {label}/skills/pinbox"
-                found.places.append(Place(label=said, commands=events, is_plugin=True))
-    return found
-
-
-def _codex(root: Path | None) -> Installed:
-    found = Installed()
-    home = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
-    folders = {home: "~/.codex"}
-    if root is not None:
-        folders = {root / ".codex": ".codex"} | folders
-    for folder, label in folders.items():
-        for name, read in (("hooks.json", _json), ("config.toml", _toml)):
-            content = _read(folder / name)
-            if content is None:
-                continue
-            value = read(content)
-            if value is None:
-                found.unreadable.append(f"{label}/{name}")
-                continue
-            _add(found, f"{label}/{name}", value.get("hooks"))
-            features = value.get("features")
-            if isinstance(features, dict) and features.get("hooks") is False:
-                found.off = f"{label}/{name}"
-    return found
-
-
-def _hermes(root: Path | None) -> Installed:
-    home = Path(os.environ.get("HERMES_HOME") or Path.home() / ".hermes")
-    return _by_words(home / "config.yaml", "~/.hermes/config.yaml")
-
-
-def _openclaw(root: Path | None) -> Installed:
-    home = Path(os.environ.get("OPENCLAW_STATE_DIR") or Path.home() / ".openclaw")
-    return _by_words(home / "openclaw.json", "~/.openclaw/openclaw.json", also='"pinbox')
-
-
-def _by_words(path: Path, label: str, also: str | None = None) -> Installed:
-    """Files in formats that the standard library does not read: a line that runs us is enough."""
-    found = Installed()
-    text = (_read(path) or b"").decode("utf-8", "replace")
-    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
-    if any(settings.is_ours(line) or (also is not None and also in line) for line in lines):
-        found.places.append(Place(label=label, commands={"its hooks": [label]}))
-    return found
-
-
-_FINDERS: Final = {"claude": _claude, "codex": _codex, "hermes": _hermes, "openclaw": _openclaw}
-
-
-def _add(found: Installed, label: str, hooks: object) -> None:
-    """The commands of ours in the `hooks` of a file of Claude's or Codex's shape."""
-    commands: dict[str, list[str]] = {}
-    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
-        for group in groups if isinstance(groups, list) else ():
-            entries = group.get("hooks") if isinstance(group, dict) else None
-            for entry in entries if isinstance(entries, list) else ():
-                command = entry.get("command") if isinstance(entry, dict) else None
-                if isinstance(command, str) and settings.is_ours(command):
-                    commands.setdefault(event, []).append(command)
-    if commands:
-        found.places.append(Place(label=label, commands=commands))
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return files.content_of(path)
-    except files.Unsafe:
-        return b"\0"
-
-
-def _json(content: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(content.decode("utf-8-sig") or "{}")
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _toml(content: bytes) -> dict[str, Any] | None:
-    try:
-        return tomllib.loads(content.decode())
-    except (ValueError, RecursionError):
-        return None
-
-
-# --- the step by which a person lets an agent run them --------------------------------------------
-
-
-def _trust_claude(root: Path) -> str:
-    folder = planning.checkout(root)
-    step = f"start claude in {folder}"
-    named = os.environ.get("CLAUDE_CONFIG_DIR")
-    path = (Path(named) if named else Path.home()) / ".claude.json"
-    value = _json(_big(path) or b"{}")
-    trusted = value.get("projects", {}) if value is not None else {}
-    entry = trusted.get(str(folder)) if isinstance(trusted, dict) else None
-    if isinstance(entry, dict) and entry.get("hasTrustDialogAccepted") is True:
-        return f"{step}: hooks are only read there, at its start"
-    return f"{step} and accept its trust dialog"
-
-
-def _big(path: Path) -> bytes | None:
-    try:
-        with path.open("rb") as file:
-            return file.read(_MAX_JSON_BYTES)
-    except OSError:
-        return None
-
-
-def _trust_codex(root: Path) -> str:
-    home = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
-    value = _toml(_read(home / "config.toml") or b"") or {}
-    projects = value.get("projects")
-    entry = projects.get(str(root)) if isinstance(projects, dict) else None
-    if not isinstance(entry, dict) or entry.get("trust_level") != "trusted":
-        return f"start codex in {root}, trust the folder, then /hooks and trust ours"
-    return "start codex, then /hooks and trust ours"
-
-
-def _trust_hermes(root: Path) -> str:
-    return (
-        "start hermes in a terminal and allow the hook when it asks; `hermes hooks list` shows it"
-    )
-
-
-def _trust_openclaw(root: Path) -> str:
-    return "set plugins.entries.pinbox.hooks.allowConversationAccess, then restart its gateway"
-
-
-_TRUST: Final = {
-    "claude": _trust_claude,
-    "codex": _trust_codex,
-    "hermes": _trust_hermes,
-    "openclaw": _trust_openclaw,
-}

@@ -45,7 +45,9 @@ def python(root: Path | None, away: ThrowAway) -> Finding:
         return fail("python", f"{path}, which runs the hooks, does not work", "pinbox init --yes")
     if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_PYTHON:
         oldest = ".".join(map(str, _OLDEST_PYTHON))
-        return fail("python", f"{path} is {version}; {oldest} or newer is needed", "pipx reinstall")
+        return fail(
+            "python", f"{path} is {version}; {oldest} or newer is needed", "pipx reinstall pinbox"
+        )
     return ok("python", f"{version}, {path}")
 
 

@@ -20,7 +20,7 @@ from pinbox.contract import PinboxError
 from pinbox.project import HubState
 
 #: Seconds for a hub to start. It takes about one; a busy machine takes several.
-START_TIMEOUT_S: Final = 10.0
+START_TIMEOUT_S: Final = 12.0
 #: Seconds from SIGTERM to SIGKILL for a hub that holds nothing of value.
 _STOP_TIMEOUT_S: Final = 2.0
 _ASK_TIMEOUT_S: Final = 5.0

@@ -75,14 +75,19 @@ def make_database(root: Path, *, seen: dict[str, datetime] | None = None) -> Pat
     with closing(sqlite3.connect(path)) as made:
         made.execute("PRAGMA journal_mode = WAL")
         made.executescript((hub_folder() / "pinbox_site" / "schema.sql").read_text())
+        table = "agent_sessions_agentsession"
+        # Whatever further columns there are: nothing is in them.
+        row = {
+            name: ""
+            for _, name, _, needed, *_ in made.execute(f"PRAGMA table_info({table})")
+            if needed
+        }
         for number, (agent, at) in enumerate((seen or {}).items()):
             when = at.strftime("%Y-%m-%d %H:%M:%S.%f")
-            made.execute(
-                "INSERT INTO agent_sessions_agentsession (id, agent, key, registered_at,"
-                " last_seen_at, pid_started, pid_is_ours, superseded_by)"
-                " VALUES (?, ?, 'k', ?, ?, '', 0, '')",
-                [f"ses_{number:010}", agent, when, when],
-            )
+            row |= {"id": f"ses_{number:010}", "agent": agent, "key": "k", "pid_is_ours": 0}
+            row |= {"registered_at": when, "last_seen_at": when}
+            marks = ",".join("?" * len(row))
+            made.execute(f"INSERT INTO {table} ({','.join(row)}) VALUES ({marks})", [*row.values()])
         made.commit()
     return path
 

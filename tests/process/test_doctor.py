@@ -239,8 +239,13 @@ def test_a_hub_that_stopped_answering_fails(daemon, temporary):
 
 def test_a_hub_that_a_setting_closed_says_why(place, temporary):
     place.environ["PINBOX_AUTH"] = "jwt"
-    place.run("list", check=False)
-    found = examined(place, code=1)
+    command = place.command("list")  # which waits for long for the hub that it starts
+    with subprocess.Popen(
+        command, cwd=place.project, env=place.environ, stdout=subprocess.DEVNULL
+    ) as waiting:
+        wait_until(place.has_hub, timeout=30)
+        found = examined(place, code=1)
+        waiting.kill()
     assert found["hub"]["status"] == found["configuration"]["status"] == "fail"
     assert "PINBOX_JWT_ISSUER" in found["hub"]["detail"]
     assert "PINBOX_AUTH" in found["configuration"]["detail"]
