@@ -1,4 +1,6 @@
-"""The hub as one ASGI application: gate, toolbar files, the API's bridge, Django for the admin."""
+"""The hub as one ASGI application: gate, toolbar files, the API's bridge, then the socket, or
+Django for the admin.
+"""
 
 import os
 from typing import Any
@@ -14,8 +16,13 @@ from django.core.exceptions import SuspiciousFileOperation  # noqa: E402
 from django.core.handlers.asgi import ASGIHandler  # noqa: E402
 from django.http import Http404, HttpRequest  # noqa: E402
 
+from pins.consumers import LogConsumer  # noqa: E402
+from pins.live import live_log  # noqa: E402
+
+from . import idle  # noqa: E402
 from .bridge import Bridge  # noqa: E402
 from .gate import Gate  # noqa: E402
+from .sockets import Sockets  # noqa: E402
 from .toolbar import Toolbar  # noqa: E402
 
 #: Seconds a browser keeps a file of the admin. Its address has our version and Django's.
@@ -34,4 +41,6 @@ class StaticFiles(ASGIStaticFilesHandler):
         return response
 
 
-application = Gate(Toolbar(Bridge(StaticFiles(ASGIHandler()))))
+idle.stay_while(live_log.is_lively)
+sockets = Sockets(LogConsumer.as_asgi(live=live_log))
+application = Gate(Toolbar(Bridge(StaticFiles(ASGIHandler()), sockets)))

@@ -27,18 +27,21 @@ _READS = {"GET", "HEAD"}
 
 
 class Bridge:
-    """`django` answers what is not the API."""
+    """`sockets` speaks on them, `django` answers what is not the API."""
 
-    def __init__(self, django: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        django: Callable[[Scope, Receive, Send], Awaitable[None]],
+        sockets: Callable[[Scope, Receive, Send], Awaitable[None]],
+    ) -> None:
         self._django = django
+        self._sockets = sockets
         self._reads = ThreadPoolExecutor(1, thread_name_prefix="reads")
         self._writes = ThreadPoolExecutor(1, thread_name_prefix="writes")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            # Nothing of the hub speaks on a socket yet: refused before the handshake.
-            await receive()
-            await send({"type": "websocket.close", "code": 1000})
+            await self._sockets(scope, receive, send)
             return
         if scope["type"] != "http" or not door.is_api(scope["path"]):
             await self._django(scope, receive, send)

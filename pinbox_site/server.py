@@ -20,7 +20,7 @@ from twisted.internet import defer, reactor
 from twisted.logger import globalLogBeginner
 
 from pinbox import hub
-from pinbox.contract import MAX_HOOK_BODY_BYTES, PinboxError
+from pinbox.contract import MAX_BODY_BYTES, MAX_HOOK_BODY_BYTES, PinboxError
 from pinbox.lobby import Lobby
 
 from . import idle, runtime
@@ -36,10 +36,26 @@ _MAX_RECEIVED_BYTES: Final = 2 * MAX_HOOK_BODY_BYTES
 _MAX_HEAD_BYTES: Final = 64 * 1024
 _TICK_S: Final = 1.0
 _POLL_S: Final = 0.02
+#: Seconds of silence after which a client on a socket is asked for a sign of life, and the seconds
+#: it then has: a laptop that was closed leaves its sockets without a word.
+_PING_EVERY_S: Final = 20.0
+_PONG_WITHIN_S: Final = 30.0
+#: Seconds a reader may leave the system's buffers and ours full before it is sent away, and the
+#: seconds it then has to read what was sent before, and that.
+_STALLED_S: Final = 60.0
+_LAST_WORD_S: Final = 60.0
+#: Bytes of a message on a socket, both ways: an event can be as large as the body that made it,
+#: and somewhat larger.
+_MAX_MESSAGE_BYTES: Final = 2 * MAX_BODY_BYTES
+_MAX_RECEIVED_FRAME_BYTES: Final = 64 * 1024
+#: Messages of one client that wait to be looked at; it has no reason to send a second one.
+_MAX_WAITING: Final = 64
 #: Milliseconds to wait for a reader who keeps the write-ahead log from being folded.
 _FOLD_MS: Final = 500
-#: RFC 6455 close code "service restart": come back.
+#: Close codes: of the protocol of /ws, and of RFC 6455 "service restart", "try again later".
+_PROTOCOL_ERROR: Final = 4400
 _SERVICE_RESTART: Final = 1012
+_TRY_LATER: Final = 1013
 
 
 class BoundedRequest(WebRequest):  # type: ignore[misc]
@@ -85,6 +101,81 @@ class BoundedFactory(HTTPFactory):  # type: ignore[misc]
         return protocol
 
 
+class HubSocket(WebSocketProtocol):  # type: ignore[misc]
+    """A socket that makes its sender wait for a slow reader, by `has_room`: Daphne would keep in
+    memory whatever the application sends.
+    """
+
+    def connectionMade(self) -> None:
+        self.has_room = asyncio.Event()
+        self.has_room.set()
+        self._full_since: float | None = None
+        self._drained_at = self._pinged_at = 0.0
+        # The HTTP channel that this connection was is told otherwise, and stops reading from it.
+        self.transport.unregisterProducer()
+        self.transport.registerProducer(self, True)
+        super().connectionMade()
+
+    # What a transport tells its producer.
+
+    def pauseProducing(self) -> None:
+        self._full_since = reactor.seconds()
+        self.has_room.clear()
+
+    def resumeProducing(self) -> None:
+        self._full_since = None
+        self._drained_at = reactor.seconds()
+        self.has_room.set()
+
+    def stopProducing(self) -> None:
+        self.has_room.set()
+
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:
+        if self.application_queue.qsize() < _MAX_WAITING:
+            super().onMessage(payload, isBinary)
+        else:
+            self.send_away(_PROTOCOL_ERROR)
+
+    def onClose(self, wasClean: bool, code: int | None, reason: str | None) -> None:
+        self.has_room.set()
+        super().onClose(wasClean, code, reason)
+
+    def serverClose(self, code: int | None = None) -> None:
+        self.send_away(1000 if code is None else code)
+
+    def send_away(self, code: int) -> None:
+        """Close, with any code: Autobahn's own `sendClose` refuses those of RFC 6455."""
+        if self.state == self.STATE_OPEN:
+            self.sendCloseFrame(code=code)
+            self.has_room.set()
+        elif self.state != self.STATE_CLOSING:
+            self.dropConnection(abort=True)
+
+    def check_timeouts(self) -> None:
+        """Send away who reads nothing. Who is only slow is not asked for signs of life: a ping
+        would wait behind everything else.
+        """
+        if self._full_since is None or self.state != self.STATE_OPEN:
+            super().check_timeouts()
+        elif reactor.seconds() - self._full_since > _STALLED_S:
+            self.closeHandshakeTimeout = _LAST_WORD_S
+            self.send_away(_TRY_LATER)
+
+    def _sendAutoPing(self) -> None:
+        self._pinged_at = reactor.seconds()
+        super()._sendAutoPing()
+
+    def onAutoPingTimeout(self) -> None:
+        if self._full_since is None and self._drained_at <= self._pinged_at:
+            super().onAutoPingTimeout()
+        else:  # it reads, and has not come to the ping yet
+            self.autoPingTimeoutCall = None
+
+
+class HubSocketFactory(WebSocketFactory):  # type: ignore[misc]
+    protocol = HubSocket
+
+
 def _head_too_large() -> PinboxError:
     return PinboxError(
         "E_INVALID_INPUT",
@@ -112,7 +203,14 @@ class HubServer(Server):  # type: ignore[misc]
     def __init__(
         self, application: Any, claim: hub.Claim, idle_limit_s: float, deliveries: "Deliveries"
     ) -> None:
-        super().__init__(application, endpoints=["the claimed socket"], server_name="pinbox")
+        super().__init__(
+            application,
+            endpoints=["the claimed socket"],
+            server_name="pinbox",
+            ping_interval=_PING_EVERY_S,
+            ping_timeout=_PONG_WITHIN_S,
+            websocket_timeout=-1,  # a socket may stay for as long as its page
+        )
         self.claim = claim
         self.idle_limit_s = idle_limit_s
         self.deliveries = deliveries
@@ -126,17 +224,19 @@ class HubServer(Server):  # type: ignore[misc]
         """
         self.connections: dict[Any, dict[str, Any]] = {}
         self.http_factory = BoundedFactory(self)
-        self.ws_factory = WebSocketFactory(self, server=self.server_name)
+        self.ws_factory = HubSocketFactory(self, server=self.server_name)
         self.ws_factory.setProtocolOptions(
             autoPingTimeout=self.ping_timeout,
             allowNullOrigin=True,
             openHandshakeTimeout=self.websocket_handshake_timeout,
-            maxMessagePayloadSize=self.websocket_max_message_size,
-            maxFramePayloadSize=self.websocket_max_frame_size,
+            maxMessagePayloadSize=_MAX_MESSAGE_BYTES,
+            maxFramePayloadSize=_MAX_RECEIVED_FRAME_BYTES,
         )
         globalLogBeginner.beginLoggingTo(
             [lambda _: None], redirectStandardIO=False, discardBuffer=True
         )
+        from pins.live import live_log  # Django is loaded by now
+
         reactor.callLater(1, self.application_checker)
         reactor.callLater(2, self.timeout_checker)
         reactor.callLater(_TICK_S, self._tick)
@@ -147,6 +247,7 @@ class HubServer(Server):  # type: ignore[misc]
         asyncio.set_event_loop(loop)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop_gently, signal.Signals(number).name)
+        loop.call_soon(live_log.attach)
 
         self._port = reactor.adoptStreamPort(
             self.claim.listener.fileno(), socket.AF_INET, self.http_factory
@@ -186,8 +287,8 @@ class HubServer(Server):  # type: ignore[misc]
         self.deliveries.stop()
         self._port.stopListening()
         for protocol in list(self.connections):
-            if isinstance(protocol, WebSocketProtocol):
-                _send_away(protocol)
+            if isinstance(protocol, HubSocket):
+                protocol.send_away(_SERVICE_RESTART)
         self._drain(reactor.seconds() + DRAIN_S)
 
     def _drain(self, until: float) -> None:
@@ -202,6 +303,19 @@ class HubServer(Server):  # type: ignore[misc]
         else:
             # One more round of the loop, so that the last answers leave.
             reactor.callLater(_POLL_S, reactor.stop)
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """ASGI's `send`: on a socket, it returns when there is room for more, and raises OSError
+        when nobody is there to receive any.
+        """
+        if message["type"] != "websocket.send":
+            await super().handle_reply(protocol, message)
+            return
+        if protocol.state != HubSocket.STATE_OPEN:
+            raise OSError("the socket is closed")
+        protocol.handle_reply(message)
+        if not protocol.has_room.is_set():
+            await protocol.has_room.wait()
 
     def kill_all_applications(self) -> Any:
         """Cancel what did not finish in time; Daphne's own fails on a request whose body is not
@@ -218,14 +332,6 @@ class HubServer(Server):  # type: ignore[misc]
             return None
         ended = defer.Deferred.fromFuture(asyncio.gather(*unfinished, return_exceptions=True))
         return ended.addErrback(lambda _: None)
-
-
-def _send_away(protocol: Any) -> None:
-    """Close a socket so that its page comes back. Autobahn's `sendClose` would refuse the code."""
-    if protocol.state == WebSocketProtocol.STATE_OPEN:
-        protocol.sendCloseFrame(code=_SERVICE_RESTART)
-    else:
-        protocol.dropConnection(abort=True)
 
 
 def _fold_log_into_database() -> None:
@@ -245,12 +351,17 @@ def _fold_log_into_database() -> None:
 
 
 class Counted:
-    """Keeps the hub awake for as long as a request or a socket of `app` is open."""
+    """Keeps the hub awake for as long as a request of `app` is open. How long a socket does is
+    `pinbox_site.asgi`'s to say.
+    """
 
     def __init__(self, app: Any) -> None:
         self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            await self.app(scope, receive, send)
+            return
         with idle.idle.busy():
             await self.app(scope, receive, send)
 

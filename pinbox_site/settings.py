@@ -53,6 +53,20 @@ def database(url: str) -> dict[str, Any]:
     }
 
 
+def channel_layers(url: str, database_name: str) -> dict[str, Any]:
+    """How the processes of a team's hub tell each other that the log has grown. Without an address
+    of a Redis, each of them looks for itself; within one process nothing of it is needed.
+    """
+    if not url:
+        return {}
+    return {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": [url], "prefix": f"pinbox:{database_name}"},
+        }
+    }
+
+
 #: The hub's own process gets its project from `serve`; a management command finds it from where it
 #: stands.
 PROJECT_DIR = Path(os.environ.get("PINBOX_PROJECT") or project.find())
@@ -69,6 +83,7 @@ TIME_ZONE = "UTC"
 USE_I18N = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 DATABASES = {"default": database(os.environ.get("DATABASE_URL", ""))}
+CHANNEL_LAYERS = channel_layers(os.environ.get("REDIS_URL", ""), str(DATABASES["default"]["NAME"]))
 DATA_UPLOAD_MAX_MEMORY_SIZE = None  # the gate caps bodies, with an answer in the envelope
 
 INSTALLED_APPS = [

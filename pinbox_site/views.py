@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from pinbox.contract import iso
 from pins import event_log, selectors
+from pins.live import live_log
 from sessions_app.models import AgentSession
 
 from . import admin_link
@@ -35,8 +36,7 @@ class Summary(APIView):
                 **selectors.tally(),
                 "lastEventSeq": event_log.last_seq(),
                 "sessions": AgentSession.objects.filter(ended_at=None).count(),
-                # The socket is not built yet; nothing can be connected.
-                "connectedToolbars": 0,
+                "connectedToolbars": live_log.followers,
             }
         )
 

@@ -183,3 +183,23 @@ def count(status: str, change: int) -> None:
         " ON CONFLICT (status) DO UPDATE SET pins = pins_tally.pins + excluded.pins",
         [status, change],
     )
+
+
+# --- what those who follow the log need ---------------------------------------------------------
+
+
+def events_after(seq: int, limit: int) -> list[tuple[int, str, str, str]]:
+    """At most `limit` events as (seq, type, at, payload), oldest first."""
+    return fetch(
+        "SELECT seq, type, at, payload FROM pins_event WHERE seq > %s ORDER BY seq LIMIT %s",
+        [seq, limit],
+    )
+
+
+def log_ends() -> tuple[int, str | None]:
+    """Seq of the newest event (0 in an empty log) and subject of the first."""
+    last, first = fetch(
+        "SELECT (SELECT MAX(seq) FROM pins_event),"
+        " (SELECT subject FROM pins_event ORDER BY seq LIMIT 1)"
+    )[0]
+    return int(last or 0), first

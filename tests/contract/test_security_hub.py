@@ -53,7 +53,7 @@ def app(monkeypatch):
     """The hub as asgi.py builds it, but in the test's thread and transaction."""
     # The connection is inside the test's transaction, so it must not be tidied up.
     monkeypatch.setattr(BaseDatabaseWrapper, "close_if_unusable_or_obsolete", lambda self: None)
-    bridge = Bridge(ASGIHandler())
+    bridge = Bridge(ASGIHandler(), sockets=ASGIHandler())  # the socket has tests of its own
     monkeypatch.setattr(bridge, "_reads", LaneOfTheTest())
     monkeypatch.setattr(bridge, "_writes", LaneOfTheTest())
     return Gate(bridge, GateSettings())

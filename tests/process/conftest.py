@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pinbox import __version__
 from pinbox import project as projects
 from pinbox.project import HubState, NoHub
 from tests.wait import wait_until
@@ -115,3 +117,24 @@ def daemon(place):
     """A project whose hub a command has started. `daemon.state()` says where it is."""
     place.run("list")
     return place
+
+
+@pytest.fixture(scope="module")
+def other_version(tmp_path_factory):
+    """A function that gives a copy of this checkout with another version number."""
+    root = PACKAGE.parent
+
+    def copy(version):
+        made = tmp_path_factory.mktemp(f"pinbox-{version}")
+        for name in ("pinbox", "pinbox_site", "pins", "sessions_app", "delivery", "templates"):
+            if (root / name).is_dir():
+                shutil.copytree(
+                    root / name, made / name, ignore=shutil.ignore_patterns("__pycache__")
+                )
+        init = made / "pinbox" / "__init__.py"
+        text = init.read_text()
+        assert f'"{__version__}"' in text
+        init.write_text(text.replace(f'"{__version__}"', f'"{version}"'))
+        return made
+
+    return copy

@@ -22,7 +22,8 @@ from pinbox import __version__, client, wire
 from pinbox import daemon as daemons
 from pinbox import project as projects
 from pinbox.contract import PinboxError
-from tests.process.conftest import PACKAGE, PYTHON, Place
+from tests.process.conftest import PACKAGE, Place
+from tests.process.versions import run_code, run_copy
 from tests.wait import wait_until
 
 pytestmark = [
@@ -641,45 +642,6 @@ def test_an_idle_hub_leaves_and_the_next_command_brings_it_back(place):
 
 
 # --- versions ---------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def other_version(tmp_path_factory):
-    """A function that gives a copy of this checkout with another version number."""
-    root = PACKAGE.parent
-
-    def copy(version):
-        made = tmp_path_factory.mktemp(f"pinbox-{version}")
-        for name in ("pinbox", "pinbox_site", "pins", "sessions_app", "delivery", "templates"):
-            if (root / name).is_dir():
-                shutil.copytree(
-                    root / name, made / name, ignore=shutil.ignore_patterns("__pycache__")
-                )
-        init = made / "pinbox" / "__init__.py"
-        text = init.read_text()
-        assert f'"{__version__}"' in text
-        init.write_text(text.replace(f'"{__version__}"', f'"{version}"'))
-        return made
-
-    return copy
-
-
-def run_copy(copy, place, *arguments):
-    """`pinbox` of that copy."""
-    return run_code(copy, place, "from pinbox.cli import main; sys.exit(main())", *arguments)
-
-
-def run_code(copy, place, code, *arguments):
-    script = f"import sys; sys.path.insert(0, {str(copy)!r}); {code}"
-    return subprocess.run(
-        [PYTHON, "-I", "-c", script, *arguments],
-        cwd=place.project,
-        env=place.environ,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
 
 
 @pytest.mark.slow

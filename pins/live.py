@@ -1,0 +1,277 @@
+"""The end of the log, for everyone in this process who follows it: who waits for news, and the
+pages they share. The protocol of a socket is `consumers`' business.
+
+News is only ever "there is something newer than N". What it is comes from the log, so news that is
+lost, doubled or late costs time and no event: whoever follows looks for itself every LOOK_EVERY_S.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+from channels.layers import get_channel_layer
+from django.db import DatabaseError, connections
+
+from . import statements
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+#: Bytes of UTF-8 in the frames of one page. An event that is larger is a page of its own.
+PAGE_BYTES: Final = 64 * 1024
+PAGE_EVENTS: Final = 500
+#: Events asked for first: what an event weighs is known only then, and it may be a mebibyte.
+_FIRST_EVENTS: Final = 8
+#: Pages kept for others who come to the same place, besides those under way.
+_PAGES: Final = 16
+#: Seconds between two looks at the log while somebody follows.
+LOOK_EVERY_S: Final = 2.0
+#: Seconds after which a log that could not be read is tried again.
+_RETRY_S: Final = 1.0
+#: Seconds for which followers who saw nothing new still count as somebody's work: a page that was
+#: left open over night does not keep a hub for ever.
+LIVELY_S: Final = 12 * 3600.0
+
+_GROUP: Final = "pinbox.log"
+
+
+class Page(NamedTuple):
+    """Events that follow a place in the log, as frames of the socket, and the seq of the last."""
+
+    frames: list[str]
+    last: int
+
+
+class LogEnds(NamedTuple):
+    """`last` is the newest seq, 0 in an empty log. `first` tells this log from another that began
+    anew in its place: the subject of its first event, None in an empty log.
+    """
+
+    last: int
+    first: str | None
+
+
+class Layer(Protocol):
+    """What is used of a Channels layer."""
+
+    async def new_channel(self) -> str: ...
+    async def group_add(self, group: str, channel: str) -> None: ...
+    async def receive(self, channel: str) -> dict[str, Any]: ...
+    async def group_send(self, group: str, message: dict[str, Any]) -> None: ...
+
+
+def event_frame(seq: int, kind: str, at: str, payload: str) -> str:
+    return f'{{"type":"event","seq":{seq},"eventType":"{kind}","at":"{at}","payload":{payload}}}'
+
+
+def read_page(after: int) -> Page:
+    """The events after a seq that fit into a page; no frames where there are none."""
+    frames: list[str] = []
+    size, last, wanted = 0, after, _FIRST_EVENTS
+    while True:
+        rows = statements.events_after(last, wanted)
+        for row in rows:
+            frame = event_frame(*row)
+            size += len(frame) if frame.isascii() else len(frame.encode())
+            if frames and size > PAGE_BYTES:
+                return Page(frames, last)
+            frames.append(frame)
+            last = row[0]
+        room = min((PAGE_BYTES - size) * len(frames) // (size or 1), PAGE_EVENTS - len(frames))
+        if len(rows) < wanted or room <= 0:
+            return Page(frames, last)
+        wanted = room
+
+
+class LiveLog:
+    """Follows the log for the sockets of one event loop.
+
+    `newer` and `followers` may be used from any thread, all else from the loop only.
+    """
+
+    def __init__(
+        self,
+        *,
+        look_every_s: float = LOOK_EVERY_S,
+        clock: Callable[[], float] = time.monotonic,
+        layer: Callable[[], Layer | None] = lambda: None,
+    ) -> None:
+        #: Sockets that said hello.
+        self.followers = 0
+        self._look_every_s = look_every_s
+        self._clock = clock
+        self._make_layer = layer
+        self._layer: Layer | None = None
+        self._lively_until = clock()
+        self._newest = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: ThreadPoolExecutor | None = None
+        self._news = asyncio.Event()
+        self._pages: OrderedDict[int, asyncio.Task[Page]] = OrderedDict()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._looking: asyncio.Task[None] | None = None
+
+    # --- news -------------------------------------------------------------------------------------
+
+    def committed(self, sender: object, *, seq: int, **_: object) -> None:
+        """Receiver of `event_committed`."""
+        self.newer(seq)
+
+    def newer(self, seq: int) -> None:
+        """The log has an event of this seq, written by this process. From any thread."""
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                # What a plain thread puts into a loop's queues does not wake the loop; this does.
+                loop.call_soon_threadsafe(self._publish, seq)
+
+    def _publish(self, seq: int) -> None:
+        self._hear(seq)
+        if self._layer is not None:
+            self._start(self._tell_others(self._layer, seq))
+
+    def _hear(self, seq: int) -> None:
+        if seq > self._newest:
+            self._newest = seq
+            self._lively_until = self._clock() + LIVELY_S
+            self._news.set()
+            self._news.clear()
+
+    async def _tell_others(self, layer: Layer, seq: int) -> None:
+        try:
+            await layer.group_send(_GROUP, {"type": "log.newer", "seq": seq})
+        except Exception as error:  # whatever a layer raises: the others look for themselves
+            logger.warning("news of the log was not passed on: %s", type(error).__name__)
+
+    async def _listen(self, layer: Layer) -> None:
+        """Hear what other processes wrote, for as long as this one lives."""
+        while True:
+            try:
+                channel = await layer.new_channel()
+                await layer.group_add(_GROUP, channel)
+                while True:
+                    self._hear(int((await layer.receive(channel))["seq"]))
+            except Exception as error:  # whatever a layer raises: until it is back, we look
+                logger.warning("news of other processes is not heard: %s", type(error).__name__)
+                await asyncio.sleep(_RETRY_S)
+
+    async def _keep_looking(self) -> None:
+        """Find what no news told of. Ends with the last follower."""
+        while self.followers:
+            await asyncio.sleep(self._look_every_s)
+            await self.ends()
+
+    # --- following --------------------------------------------------------------------------------
+
+    def attach(self) -> None:
+        """Belong to the running loop, so that news can wake it. May be called again."""
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return
+        self._loop = loop
+        self._layer = self._make_layer()
+        if self._layer is not None:
+            self._start(self._listen(self._layer))
+
+    @contextlib.contextmanager
+    def following(self) -> Iterator[None]:
+        """One more follower, until left."""
+        self.attach()
+        self._lively_until = self._clock() + LIVELY_S
+        self.followers += 1
+        if self._looking is None or self._looking.done():
+            self._looking = self._start(self._keep_looking())
+        try:
+            yield
+        finally:
+            self.followers -= 1
+
+    def is_lively(self) -> bool:
+        """Whether somebody follows, and something happened in the last LIVELY_S seconds."""
+        return self.followers > 0 and self._clock() < self._lively_until
+
+    async def ends(self) -> LogEnds:
+        found = await self._read(lambda: LogEnds(*statements.log_ends()))
+        self._hear(found.last)
+        return found
+
+    async def page_after(self, seq: int) -> Page:
+        """What follows `seq` in the log; waits until there is something. All who stand at the same
+        place get the same page, read once.
+        """
+        task = self._pages.get(seq)
+        if task is None:
+            self._drop_old_pages()
+            task = self._pages[seq] = asyncio.get_running_loop().create_task(self._next_page(seq))
+        # Shielded: one who leaves does not take it from the others.
+        return await asyncio.shield(task)
+
+    def _drop_old_pages(self) -> None:
+        done = [seq for seq, task in self._pages.items() if task.done()]
+        for seq in done[: max(0, len(done) - _PAGES + 1)]:
+            del self._pages[seq]
+
+    async def _next_page(self, after: int) -> Page:
+        while True:
+            seen = self._newest
+            if seen > after:
+                page = await self._read(lambda: read_page(after))
+                if page.frames:
+                    return page
+                if self._newest != seen:
+                    continue
+                self._newest = after  # the news was wrong
+            await self._news.wait()
+
+    async def _read(self, query: Callable[[], T]) -> T:
+        """What the query returns, in the thread that reads the log. While the database cannot be
+        used, waits for it.
+        """
+        self.attach()
+        loop = asyncio.get_running_loop()
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="live-log")
+        while True:
+            try:
+                return await loop.run_in_executor(self._thread, _fresh, query)
+            except DatabaseError as error:
+                logger.warning("the log cannot be read just now: %s", type(error).__name__)
+                await asyncio.sleep(_RETRY_S)
+
+    # --- ending -----------------------------------------------------------------------------------
+
+    def _start(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)  # a loop holds its tasks weakly
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        """End everything that was started. For tests: a hub's process ends with it."""
+        tasks = [*self._tasks, *self._pages.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._pages.clear()
+        self._loop = None
+        if self._thread is not None:
+            self._thread.submit(connections.close_all).result()
+            self._thread.shutdown()
+            self._thread = None
+
+
+def _fresh(query: Callable[[], T]) -> T:
+    for connection in connections.all(initialized_only=True):
+        connection.close_if_unusable_or_obsolete()
+    return query()
+
+
+#: This process's own. `committed` is connected to its signal when Django is ready; the server
+#: attaches it to its loop, else the first socket does.
+live_log = LiveLog(layer=get_channel_layer)
