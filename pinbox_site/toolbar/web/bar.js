@@ -1,0 +1,339 @@
+// The bar, the small round button it becomes, its menu, and the one window with the name and the keys.
+
+import { h } from "./dom.js";
+import { drop, icon, mark } from "./icons.js";
+import { isYourTurn } from "./states.js";
+import { agentName, say } from "./texts.js";
+import { SEND_KEYS, SHIFT_KEY } from "./card.js";
+
+/** @typedef {import("./toolbar.js").App} App */
+/** @typedef {import("./dom.js").VNode} VNode */
+/** @typedef {{ x: "left" | "middle" | "right", y: "top" | "bottom" }} Dock */
+
+/** Pixels a pointer may wander in a click. */
+const CLICK_SLOP = 6;
+const EDGE = 12;
+
+/** How many pins wait for a person. @param {App} app */
+export function yourTurn(app) {
+  return app.store.list().filter((pin) => isYourTurn(app.store.state(pin))).length;
+}
+
+/** @param {App} app @returns {VNode[]} */
+export function barView(app) {
+  const { ui } = app;
+  if (app.picker.isOn && app.picker.mode !== "fine") return [];
+  const count = yourTurn(app);
+  return [
+    h(
+      "div.dock",
+      { key: "dock", class: ui.small ? "is-puck" : "", "data-x": ui.dock.x, "data-y": ui.dock.y, ref: (/** @type {HTMLElement} */ node) => app.nodes.set("dock", node) },
+      ui.small ? puck(app, count) : bar(app, count),
+      notice(app),
+    ),
+    ...menu(app),
+  ];
+}
+
+/** @param {App} app */
+function lamp(app) {
+  const kind = app.store.link === "live" ? "live" : app.store.link === "connecting" ? "connecting" : "off";
+  return h("span.lamp", { key: "lamp", class: `is-${kind}` });
+}
+
+/** @param {App} app @param {number} count */
+function bar(app, count) {
+  const { ui, store } = app;
+  const isPlacing = app.picker.mode === "fine";
+  return h(
+    "div.bar",
+    { key: "bar", role: "toolbar", "aria-label": say("pinbox"), on: { keydown: rove } },
+    h(
+      "button.act.grip",
+      { key: "grip", tabindex: 0, "data-link": store.link, "aria-label": `${say("pinbox")}: ${say(`link_${store.link}`)}`, title: say(`link_${store.link}`), "aria-haspopup": "menu", "aria-expanded": ui.menu ? "true" : "false", on: { ...drag(app, () => app.setUi({ menu: !ui.menu })), keydown: (/** @type {KeyboardEvent} */ event) => moveByKey(app, event) } },
+      drop(),
+      lamp(app),
+    ),
+    h("button.act.solid.place", { key: "place", tabindex: -1, "aria-pressed": isPlacing ? "true" : "false", title: `${say(isPlacing ? "pin_stop" : "pin_hint")} (P)`, on: { click: (/** @type {MouseEvent} */ event) => (isPlacing ? app.picker.stop() : app.startPlacing(event.detail === 0)) } }, icon(isPlacing ? "close" : "pin"), say(isPlacing ? "cancel" : "pin")),
+    h(
+      "button.act.list",
+      { key: "list", tabindex: -1, "aria-label": say("inbox_count", { n: count }), title: `${say("inbox")} (I)`, "aria-expanded": ui.inbox ? "true" : "false", on: { click: () => app.toggleInbox() } },
+      icon("inbox"),
+      h("span.count", { key: "count", class: count ? "some" : "" }, count > 99 ? "99+" : count),
+    ),
+    h("button.act.icon-only", { key: "more", tabindex: -1, "aria-label": say("more"), title: say("more"), "aria-haspopup": "menu", "aria-expanded": ui.menu ? "true" : "false", on: { click: () => app.setUi({ menu: !ui.menu }) } }, icon("more")),
+    h("button.act.icon-only", { key: "small", tabindex: -1, "aria-label": say("minimise"), title: `${say("minimise")} (M)`, on: { click: () => app.minimize() } }, icon("small")),
+  );
+}
+
+/** @param {App} app @param {number} count */
+function puck(app, count) {
+  return h(
+    "button.puck",
+    {
+      key: "puck",
+      "aria-label": `${say("restore")}. ${say("inbox_count", { n: count })}. ${say(`link_${app.store.link}`)}`,
+      title: say("restore"),
+      ref: (/** @type {HTMLElement} */ node) => app.nodes.set("puck", node),
+      on: drag(app, () => app.restore()),
+    },
+    drop(),
+    lamp(app),
+    count ? h("span.count.some", { key: "count" }, count > 99 ? "99+" : count) : null,
+  );
+}
+
+/** What is wrong with the connection, beside the bar, in words. @param {App} app */
+function notice(app) {
+  const { store, ui } = app;
+  const out = store.entries.length;
+  const isBad = store.link !== "live" && store.link !== "connecting";
+  if ((!isBad && !(out && store.link === "connecting")) || ui.card || ui.inbox || ui.menu || app.picker.isOn) return null;
+  return h(
+    "div.notice",
+    { key: "notice", role: "status" },
+    h(
+      "div",
+      null,
+      h("span", { class: "is-failed" }, mark("failed")),
+      h("span", null, [isBad ? say(/** @type {import("./texts.js").TextKey} */ (`short_${store.link}`)) : "", out ? say("waiting_out", { n: out }) : ""].filter(Boolean).join(" · ")),
+      isBad && store.link !== "unset" && store.link !== "outdated" ? h("button.act", { on: { click: () => store.retryLink() } }, say("retry")) : null,
+    ),
+  );
+}
+
+/** Arrow keys go through the buttons of a toolbar; Tab leaves it. @param {KeyboardEvent} event */
+function rove(event) {
+  const step = { ArrowRight: 1, ArrowLeft: -1, Home: -99, End: 99 }[event.key];
+  const from = event.composedPath()[0];
+  if (!step || event.altKey || event.shiftKey || event.ctrlKey || event.metaKey || !(from instanceof HTMLElement)) return;
+  event.preventDefault();
+  const buttons = [.../** @type {HTMLElement} */ (from.closest("[role=toolbar], [role=menu]")).querySelectorAll("button")];
+  const at = buttons.indexOf(/** @type {HTMLButtonElement} */ (from));
+  const to = Math.abs(step) > 1 ? (step > 0 ? buttons.length - 1 : 0) : (at + step + buttons.length) % buttons.length;
+  buttons.forEach((button, i) => button.setAttribute("tabindex", i === to ? "0" : "-1"));
+  buttons[to]?.focus();
+}
+
+// --- dragging -------------------------------------------------------------------------------------
+
+/** @param {App} app @param {() => void} clicked */
+function drag(app, clicked) {
+  return {
+    pointerdown: (/** @type {PointerEvent} */ event) => {
+      if (event.button !== 0) return;
+      const node = /** @type {Element} */ (event.composedPath().find((target) => target instanceof HTMLButtonElement));
+      node.setPointerCapture(event.pointerId);
+      app.drag = { x: event.clientX, y: event.clientY, dx: 0, dy: 0, isDrag: false };
+    },
+    pointermove: (/** @type {PointerEvent} */ event) => {
+      const { drag } = app;
+      if (!drag) return;
+      drag.dx = event.clientX - drag.x;
+      drag.dy = event.clientY - drag.y;
+      if (Math.hypot(drag.dx, drag.dy) > CLICK_SLOP) drag.isDrag = true;
+      if (drag.isDrag) app.layer.schedule();
+    },
+    pointerup: (/** @type {PointerEvent} */ event) => {
+      const { drag } = app;
+      if (!drag?.isDrag) return;
+      const third = (/** @type {number} */ at, /** @type {number} */ size) => (at < size / 3 ? "left" : at > (2 * size) / 3 ? "right" : "middle");
+      app.dockAt({ x: third(event.clientX, innerWidth), y: event.clientY < innerHeight / 2 ? "top" : "bottom" });
+    },
+    pointercancel: () => {
+      app.drag = null;
+      app.layer.schedule();
+    },
+    click: () => {
+      const wasDrag = app.drag?.isDrag;
+      app.drag = null;
+      if (!wasDrag) clicked();
+      app.layer.schedule();
+    },
+  };
+}
+
+/** Shift and an arrow move the bar to the next place. @param {App} app @param {KeyboardEvent} event */
+function moveByKey(app, event) {
+  if (!event.shiftKey) return;
+  const xs = /** @type {const} */ (["left", "middle", "right"]);
+  const { x, y } = app.ui.dock;
+  const at = xs.indexOf(x);
+  /** @type {Record<string, Dock>} */
+  const to = {
+    ArrowLeft: { x: xs[Math.max(0, at - 1)] ?? x, y },
+    ArrowRight: { x: xs[Math.min(2, at + 1)] ?? x, y },
+    ArrowUp: { x, y: "top" },
+    ArrowDown: { x, y: "bottom" },
+  };
+  const place = to[event.key];
+  if (!place) return;
+  event.preventDefault();
+  app.dockAt(place);
+}
+
+/**
+ * Where the bar stands, kept off what the page itself has fixed at that edge.
+ * @param {App} app @returns {() => void}
+ */
+export function measureBar(app) {
+  const dock = app.nodes.get("dock");
+  if (!dock?.isConnected) return () => {};
+  const { width, height } = dock.getBoundingClientRect();
+  const { x, y } = app.ui.dock;
+  const viewport = { width: document.documentElement.clientWidth || innerWidth, height: innerHeight };
+  const left = x === "left" ? EDGE : x === "right" ? viewport.width - width - EDGE : (viewport.width - width) / 2;
+  const own = pageBar(app, left + width / 2, y, viewport.height);
+  const top = y === "top" ? EDGE + own : viewport.height - height - EDGE - own;
+  const shift = app.drag?.isDrag ? app.drag : { dx: 0, dy: 0 };
+  app.barBox = { x: left, y: top, width, height };
+  return () => {
+    dock.style.left = `${Math.round(Math.max(4, left))}px`;
+    dock.style.top = `${Math.round(top)}px`;
+    dock.style.transform = shift.dx || shift.dy ? `translate(${shift.dx}px, ${shift.dy}px)` : "none";
+  };
+}
+
+/** Pixels of a fixed bar of the page at that edge; 0 when there is none. @param {App} app @param {number} x @param {"top" | "bottom"} y @param {number} height */
+function pageBar(app, x, y, height) {
+  const now = performance.now();
+  const { pageBarSeen: seen } = app;
+  if (now - seen.at < 300 && seen.y === y) return seen.size;
+  let size = 0;
+  for (const element of document.elementsFromPoint(Math.max(1, x), y === "top" ? 2 : height - 3)) {
+    if (element === app.host) continue;
+    for (let at = /** @type {Element | null} */ (element); at && at !== document.body; at = at.parentElement) {
+      if (!/fixed|sticky/.test(getComputedStyle(at).position)) continue;
+      const box = at.getBoundingClientRect();
+      if (box.height <= 120 && box.width > 120) size = y === "top" ? box.bottom : height - box.top;
+      break;
+    }
+    break;
+  }
+  app.pageBarSeen = { at: now, y, size };
+  return size;
+}
+
+// --- menu -----------------------------------------------------------------------------------------
+
+/** @param {App} app @returns {VNode[]} */
+function menu(app) {
+  const { ui, store } = app;
+  if (!ui.menu) return [];
+  const item = (/** @type {string} */ key, /** @type {import("./icons.js").IconName} */ name, /** @type {string} */ label, /** @type {string} */ letter, /** @type {() => void} */ act) =>
+    h(
+      "button",
+      {
+        key,
+        role: "menuitem",
+        tabindex: -1,
+        on: {
+          click: () => {
+            app.setUi({ menu: false });
+            act();
+          },
+        },
+      },
+      icon(name),
+      label,
+      letter ? h("span.key", { "aria-hidden": "true" }, letter) : null,
+    );
+  const hint = store.link === "blocked" ? (store.cspBlocked ? say("csp_hint") : say("blocked_hint")) : store.link === "refused" ? say("refused_hint") : "";
+  const agents = store.agents.length ? say("agents", { list: store.agents.map(agentName).join(", ") }) : say("no_agent");
+  return [
+    h(
+      "div.menu",
+      { key: "menu", ref: (/** @type {HTMLElement} */ node) => app.nodes.set("menu", node) },
+      h("div.status", { key: "status" }, h("strong", null, say(`link_${store.link}`)), hint || (store.link === "live" ? agents : ""), store.link === "refused" || store.link === "blocked" ? h("button.act.line", { on: { click: () => store.retryLink() } }, say("sign_in")) : null),
+      h(
+        "div",
+        { key: "items", role: "menu", "aria-label": say("more"), on: { keydown: menuKey } },
+        item("copy", "copy", say("copy_open"), "C", () => void app.copy()),
+        item("hide", "eye", say(ui.hidden ? "show_pins" : "hide_pins"), "H", () => app.hide()),
+        item("theme", ui.theme === "dark" ? "sun" : "moon", say(ui.theme === "dark" ? "theme_light" : "theme_dark"), "D", () => app.toggleTheme()),
+        item("settings", "keys", say("settings"), "?", () => app.openSettings()),
+      ),
+    ),
+  ];
+}
+
+/** @param {KeyboardEvent} event */
+function menuKey(event) {
+  const key = { ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft" }[event.key];
+  if (!key) return;
+  event.preventDefault();
+  const items = [.../** @type {HTMLElement} */ (/** @type {Element} */ (event.composedPath()[0]).closest("[role=menu]")).querySelectorAll("button")];
+  const at = items.indexOf(/** @type {HTMLButtonElement} */ (event.composedPath()[0]));
+  items[(at + (key === "ArrowRight" ? 1 : -1) + items.length) % items.length]?.focus();
+}
+
+// --- the window with name and keys ----------------------------------------------------------------
+
+/** @param {App} app @returns {VNode[]} */
+export function settingsView(app) {
+  const { ui, store } = app;
+  if (!ui.settings) return [];
+  const keys = /** @type {const} */ ([
+    ["P", "key_place"],
+    ["I", "key_inbox"],
+    ["R", "key_resolve"],
+    ["C", "key_copy"],
+    ["H", "key_hide"],
+    ["D", "key_theme"],
+    ["M", "key_small"],
+    ["?", "key_help"],
+    [SEND_KEYS, "key_send"],
+    ["Esc", "key_escape"],
+  ]);
+  return [
+    h(
+      "div.modal-back",
+      { key: "modal", on: { click: (/** @type {Event} */ event) => event.composedPath()[0] === app.nodes.get("back") && app.closeSettings() }, ref: (/** @type {HTMLElement} */ node) => app.nodes.set("back", node) },
+      h(
+        "div.modal",
+        { role: "dialog", "aria-modal": "true", "aria-label": say("settings"), tabindex: -1, ref: (/** @type {HTMLElement} */ node) => app.nodes.set("modal", node), on: { keydown: trap } },
+        h("header", { key: "head" }, h("h2", null, say("settings")), h("button.act.icon-only", { "aria-label": say("close"), on: { click: () => app.closeSettings() } }, icon("close"))),
+        h(
+          "label.field",
+          { key: "name" },
+          say("name"),
+          h("input", {
+            type: "text",
+            autocomplete: "name",
+            maxlength: 80,
+            ref: (/** @type {HTMLInputElement} */ node) => {
+              node.value = store.memory.get("name", "");
+              app.nodes.set("name", node);
+            },
+            on: {
+              input: (/** @type {Event} */ event) => store.memory.set("name", /** @type {HTMLInputElement} */ (event.composedPath()[0]).value.trim()),
+              keydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && !event.isComposing && app.closeSettings(),
+            },
+          }),
+          h("span.quiet", null, say("name_hint")),
+        ),
+        h("h3", { key: "keys" }, say("keys")),
+        h(
+          "label.tick",
+          { key: "tick" },
+          h("input", { type: "checkbox", live: { checked: ui.keys }, on: { change: (/** @type {Event} */ event) => app.keep({ keys: /** @type {HTMLInputElement} */ (event.composedPath()[0]).checked }) } }),
+          h("span", null, say("keys_on")),
+        ),
+        h("dl.keys", { key: "list" }, ...keys.flatMap(([key, name]) => [h("dt", { key: `t${name}` }, say(name)), h("dd", { key: `d${name}` }, h("span.key", null, key))]), h("dt", { key: "tadd" }, say("placing_keys", { shift: SHIFT_KEY })), h("dd", { key: "dadd" })),
+      ),
+    ),
+  ];
+}
+
+/** Tab stays in the window. @param {KeyboardEvent} event */
+function trap(event) {
+  if (event.key !== "Tab") return;
+  const path = event.composedPath();
+  const window_ = /** @type {HTMLElement | undefined} */ (path.find((node) => node instanceof HTMLElement && node.matches("[aria-modal]")));
+  const inside = [...(window_?.querySelectorAll("button, input, a[href]") ?? [])];
+  const edge = event.shiftKey ? inside[0] : inside[inside.length - 1];
+  const to = event.shiftKey ? inside[inside.length - 1] : inside[0];
+  if (path[0] !== edge && path[0] !== window_) return;
+  event.preventDefault();
+  /** @type {HTMLElement | undefined} */ (to)?.focus();
+}

@@ -1,0 +1,243 @@
+// The marks on the page: an exact dot, a needle, and a chip with the number that stands off the target.
+
+import { h } from "./dom.js";
+import { mark } from "./icons.js";
+import { find } from "./selector.js";
+import { viewOf } from "./capture.js";
+import { frame, setFrame } from "./place.js";
+import { stateWord } from "./states.js";
+import { say } from "./texts.js";
+
+/** @typedef {import("./toolbar.js").App} App */
+/** @typedef {import("./types.js").Pin} Pin */
+/** @typedef {import("./types.js").State} State */
+/** @typedef {import("./types.js").Target} Target */
+/** @typedef {import("./types.js").Rect} Rect */
+/** @typedef {import("./dom.js").VNode} VNode */
+/** @typedef {{ id: string, n: string, state: State, target: Target, isActive: boolean, word: string }} Spot */
+/** @typedef {{ left: number, top: number, width: number }} Chip */
+
+/** Pixels by which chips stand off their dots, and their height. */
+const OFF_X = 14;
+const OFF_Y = 34;
+const HEIGHT = 24;
+/** Chips whose middles are nearer than this fan out. */
+const NEAR = 28;
+/** Chips that fan out beside each other; the rest are one chip with their count. */
+const MOST_FANNED = 6;
+const MOST_MARKS = 200;
+/** Milliseconds between two searches for elements that are not there. */
+const SEARCH_MS = 150;
+
+export class Markers {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    /** @type {Map<string, Element>} */
+    this.elements = new Map();
+    /** @type {Map<string, Element[]>} further elements of a pin */
+    this.others = new Map();
+    /** @type {Set<string>} pins whose element was looked for since the page changed */
+    this.sought = new Set();
+    /** @type {Spot[]} */
+    this.spots = [];
+    this.view_ = "";
+    this.searchedAt = 0;
+    this.isStale = true;
+    /** @type {Map<string, Chip>} where the chips stand, for the card */
+    this.chips = new Map();
+  }
+
+  /** Elements may have come or gone. */
+  stale() {
+    this.isStale = true;
+  }
+
+  /** @param {string} id @param {Element[]} elements */
+  remember(id, elements) {
+    const [first, ...rest] = elements;
+    if (first) this.elements.set(id, first);
+    this.others.set(id, rest);
+  }
+
+  /** @param {string} from @param {string} to a pin got its real id */
+  rename(from, to) {
+    const element = this.elements.get(from);
+    if (element) this.remember(to, [element, ...(this.others.get(from) ?? [])]);
+  }
+
+  /** The element of a pin on this page, or null. @param {string} id @param {Target | undefined} target */
+  element(id, target) {
+    const known = this.elements.get(id);
+    if (known?.isConnected) return known;
+    this.elements.delete(id);
+    if (!target || viewOf(target.url) !== viewOf(location.href)) return null;
+    const found = find(target.selector);
+    if (found) this.elements.set(id, found);
+    return found;
+  }
+
+  /** @returns {VNode[]} */
+  view() {
+    const { app } = this;
+    const here = viewOf(location.href);
+    if (here !== this.view_) {
+      this.view_ = here;
+      this.elements.clear();
+      for (const [id, elements] of app.draftElements) this.remember(id, elements);
+      this.isStale = true;
+    }
+    /** @type {Spot[]} */
+    const spots = [];
+    const active = app.ui.card;
+    if (!app.ui.hidden || active) {
+      for (const draft of app.store.drafts.values()) {
+        if (draft.id === active || (!app.ui.hidden && draft.text)) spots.push(spotOf(draft.id, "", "draft", draft.target, active === draft.id, say("state_draft")));
+      }
+      for (const pin of app.store.list()) {
+        if (spots.length >= MOST_MARKS) break;
+        const state = app.store.state(pin);
+        if (pin.id !== active && (app.ui.hidden || state === "closed")) continue;
+        if (!pin.target?.selector || viewOf(pin.target.url) !== here) continue;
+        spots.push(spotOf(pin.id, pin.n ? String(pin.n) : "", state, pin.target, pin.id === active, stateWord(state, app.store.facts(pin))));
+      }
+    }
+    this.spots = spots;
+    /** @type {VNode[]} */
+    const views = [];
+    const current = spots.find((spot) => spot.isActive);
+    if (current && !app.picker.isOn) {
+      views.push(frame("active", app));
+      current.target.targets?.forEach((_, i) => views.push(frame(`active-${i}`, app, "is-added", h("span.no", null, i + 2))));
+      const pin = app.store.pin(current.id) ?? app.store.drafts.get(current.id);
+      if (pin?.move) views.push(frame("moved", app, "is-added"));
+    }
+    for (const spot of spots) views.push(this.#mark(spot));
+    return views;
+  }
+
+  /** @param {Spot} spot @returns {VNode} */
+  #mark(spot) {
+    const { app } = this;
+    const keep = (/** @type {string} */ name) => (/** @type {HTMLElement} */ node) => app.nodes.set(`${name}:${spot.id}`, node);
+    const name = spot.n ? say("pin_n", { n: spot.n }) : say("pin_new");
+    return h(
+      "div.pin-mark",
+      { key: spot.id, class: `is-${spot.state}`, ref: keep("spot") },
+      h("div.needle", { ref: keep("needle") }),
+      h("div.dot", { ref: keep("dot") }),
+      h(
+        "button.chip",
+        {
+          ref: keep("chip"),
+          "aria-label": `${name}, ${spot.word}`,
+          "aria-expanded": spot.isActive ? "true" : "false",
+          "data-pin": spot.id,
+          on: { click: () => app.toggleCard(spot.id) },
+        },
+        mark(spot.state),
+        h("span", { ref: keep("count") }, spot.n || "…"),
+      ),
+    );
+  }
+
+  /** Reads where everything is. @returns {() => void} writes it */
+  measure() {
+    const { app } = this;
+    const now = performance.now();
+    const mayFind = this.isStale && now - this.searchedAt > SEARCH_MS;
+    if (this.isStale && !mayFind) app.layer.schedule();
+    if (mayFind) {
+      this.isStale = false;
+      this.searchedAt = now;
+      this.sought.clear();
+    }
+    const places = this.spots.map((spot) => {
+      const known = this.elements.get(spot.id);
+      const element = known?.isConnected ? known : this.sought.has(spot.id) ? null : this.element(spot.id, spot.target);
+      if (!element) this.sought.add(spot.id);
+      const box = element?.getBoundingClientRect();
+      return { spot, box: box && (box.width || box.height) ? box : null };
+    });
+    const active = this.spots.find((spot) => spot.isActive);
+    const activeBox = places.find((place) => place.spot === active)?.box ?? null;
+    const others = active ? this.#otherBoxes(active) : [];
+    const moved = active && (app.store.pin(active.id) ?? app.store.drafts.get(active.id))?.move?.to;
+    const width = innerWidth;
+    const height = innerHeight;
+    return () => {
+      this.chips.clear();
+      /** @type {(Chip & { count: number, lead: string })[]} */
+      const taken = [];
+      for (const { spot, box } of places) {
+        const node = app.nodes.get(`spot:${spot.id}`);
+        if (!node) continue;
+        const x = box ? box.x + box.width * (spot.target.spot?.x ?? 0.5) : 0;
+        const y = box ? box.y + box.height * (spot.target.spot?.y ?? 0.5) : 0;
+        const isIn = box && x > -8 && y > -8 && x < width + 8 && y < height + 8;
+        node.hidden = !isIn;
+        if (!isIn) continue;
+        this.#put(spot, x, y, width, taken);
+      }
+      setFrame(app.nodes.get("active"), activeBox);
+      others.forEach((box, i) => setFrame(app.nodes.get(`active-${i}`), box));
+      if (moved) setFrame(app.nodes.get("moved"), { ...moved, x: moved.x - scrollX, y: moved.y - scrollY });
+    };
+  }
+
+  /** @param {Spot} spot @param {number} x @param {number} y @param {number} width @param {(Chip & { count: number, lead: string })[]} taken */
+  #put(spot, x, y, width, taken) {
+    const { app } = this;
+    const size = 30 + 7.5 * Math.max(1, spot.n.length);
+    let left = x + OFF_X + size > width - 4 ? x - OFF_X - size : x + OFF_X;
+    const top = y - OFF_Y < 4 ? y + OFF_Y - HEIGHT : y - OFF_Y;
+    const chip = app.nodes.get(`chip:${spot.id}`);
+    const needle = app.nodes.get(`needle:${spot.id}`);
+    const step = left < x ? -1 : 1;
+    /** @type {(Chip & { count: number, lead: string }) | undefined} */
+    let lead;
+    for (let i = 0; i < MOST_FANNED + 2; i++) {
+      const near = taken.find((other) => Math.abs(other.top - top) < NEAR && left < other.left + other.width + 4 && other.left < left + size + 4);
+      if (!near) break;
+      lead ??= near;
+      left = step > 0 ? near.left + near.width + 6 : near.left - size - 6;
+    }
+    const fanned = lead ? taken.filter((other) => other.lead === lead?.lead).length : 0;
+    if (lead && (fanned >= MOST_FANNED || left < 4 || left + size > width - 4)) {
+      // No room beside: the first chip says how many there are, and the inbox has them all.
+      const first = taken.find((other) => other.lead === lead?.lead) ?? lead;
+      first.count += 1;
+      const count = app.nodes.get(`count:${first.lead}`);
+      count?.setAttribute("data-more", `+${first.count - 1}`);
+      chip?.setAttribute("hidden", "");
+      needle?.setAttribute("hidden", "");
+      this.chips.set(spot.id, first);
+      app.nodes.get(`spot:${spot.id}`)?.style.setProperty("transform", `translate(${x}px, ${y}px)`);
+      return;
+    }
+    app.nodes.get(`count:${spot.id}`)?.removeAttribute("data-more");
+    chip?.removeAttribute("hidden");
+    needle?.removeAttribute("hidden");
+    const place = { left, top, width: size, count: 1, lead: lead?.lead ?? spot.id };
+    taken.push(place);
+    this.chips.set(spot.id, place);
+    const toX = left + size / 2 < x ? left + size - 4 - x : left + 4 - x;
+    const toY = top + HEIGHT / 2 < y ? top + HEIGHT - 2 - y : top + 2 - y;
+    app.nodes.get(`spot:${spot.id}`)?.style.setProperty("transform", `translate(${x}px, ${y}px)`);
+    chip?.style.setProperty("transform", `translate(${left - x}px, ${top - y}px)`);
+    needle?.style.setProperty("width", `${Math.hypot(toX, toY)}px`);
+    needle?.style.setProperty("transform", `rotate(${Math.atan2(toY, toX)}rad)`);
+  }
+
+  /** @param {Spot} spot @returns {DOMRect[]} */
+  #otherBoxes(spot) {
+    const known = this.others.get(spot.id);
+    const elements = known?.length ? known : (spot.target.targets ?? []).map((target) => find(target.selector));
+    return elements.map((element) => element?.getBoundingClientRect() ?? new DOMRect(-99, -99, 0, 0));
+  }
+}
+
+/** @param {string} id @param {string} n @param {State} state @param {Target} target @param {boolean} isActive @param {string} word @returns {Spot} */
+function spotOf(id, n, state, target, isActive, word) {
+  return { id, n, state, target, isActive, word };
+}

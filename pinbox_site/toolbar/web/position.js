@@ -1,0 +1,107 @@
+// Where a card goes: beside its element, never over it, never over the bar, never at the window's edge.
+
+
+
+/** @typedef {import("./toolbar.js").App} App */
+/** @typedef {{ left: number, top: number, right: number, bottom: number }} Area */
+
+/** Windows narrower than this have sheets instead of cards. */
+const SHEET_BELOW = 720;
+const WIDTH = 336;
+const GAP = 12;
+const EDGE = 8;
+/** Pixels on a side that are enough for a card. */
+const ENOUGH = 360;
+const TALLEST = 560;
+
+/** @param {App} app @returns {() => void} */
+export function measureCard(app) {
+  placeMenu(app);
+  const card = app.nodes.get("card");
+  if (!card?.isConnected) return () => {};
+  const target = areaOf(app);
+  const bar = app.barBox;
+  const space = { left: EDGE, top: EDGE, right: innerWidth - EDGE, bottom: (visualViewport?.height ?? innerHeight) - EDGE };
+  const inbox = app.nodes.get("inbox");
+  if (inbox?.isConnected && innerWidth >= SHEET_BELOW) space.right = Math.min(space.right, inbox.getBoundingClientRect().left - GAP);
+  const isSmall = innerWidth < SHEET_BELOW;
+  const height = card.scrollHeight;
+  const place = target && !isSmall ? beside(target, space, bar, height) : null;
+  return () => {
+    const { style } = card;
+    card.classList.toggle("is-sheet", !place);
+    if (place) {
+      style.left = `${Math.round(place.left)}px`;
+      style.top = `${Math.round(place.top)}px`;
+      style.width = `${WIDTH}px`;
+      style.maxHeight = `${Math.round(place.tallest)}px`;
+      return;
+    }
+    sheet(card, target, space, bar);
+  };
+}
+
+/** @param {Area} target @param {Area} space @param {{ x: number, y: number, width: number, height: number }} bar @param {number} height */
+function beside(target, space, bar, height) {
+  const free = { right: space.right - target.right, left: target.left - space.left, below: space.bottom - target.bottom, above: target.top - space.top };
+  const enough = ENOUGH - EDGE;
+  const side = /** @type {const} */ (["right", "left", "below", "above"]).find((name) => free[name] >= enough);
+  if (!side) return null;
+  let left = side === "right" ? target.right + GAP : side === "left" ? target.left - GAP - WIDTH : Math.min(target.left, space.right - WIDTH);
+  left = Math.max(space.left, Math.min(left, space.right - WIDTH));
+  let { top, bottom } = space;
+  if (side === "below") top = target.bottom + GAP;
+  if (side === "above") bottom = target.top - GAP;
+  // The bar is at the top or at the bottom; only a card that would stand over it gives way.
+  if (left < bar.x + bar.width + EDGE && left + WIDTH > bar.x - EDGE) {
+    if (bar.y > innerHeight / 2) bottom = Math.min(bottom, bar.y - EDGE);
+    else top = Math.max(top, bar.y + bar.height + EDGE);
+  }
+  const tallest = Math.min(TALLEST, bottom - top);
+  const size = Math.min(height, tallest);
+  const wish = side === "above" ? bottom - size : side === "below" ? top : target.top - 4;
+  return { left, top: Math.max(top, Math.min(wish, bottom - size)), tallest };
+}
+
+/** At the bottom, or at the top where only there the element stays in sight. @param {HTMLElement} card @param {Area | null} target @param {Area} space @param {{ x: number, y: number, width: number, height: number }} bar */
+function sheet(card, target, space, bar) {
+  const isBarBelow = bar.y > innerHeight / 2;
+  const top = isBarBelow ? space.top : Math.max(space.top, bar.y + bar.height + EDGE);
+  const bottom = isBarBelow ? Math.min(space.bottom, bar.y - EDGE) : space.bottom;
+  const below = target ? bottom - target.bottom - GAP : bottom - top;
+  const above = target ? target.top - GAP - top : 0;
+  const isAbove = above > below && above >= ENOUGH - 2 * EDGE - GAP;
+  const room = Math.max(isAbove ? above : below, Math.min(280, bottom - top));
+  const tallest = Math.min(TALLEST, room, bottom - top);
+  const width = Math.min(560, space.right - space.left);
+  const { style } = card;
+  style.width = `${width}px`;
+  style.left = `${Math.round(space.left + (space.right - space.left - width) / 2)}px`;
+  style.maxHeight = `${Math.round(tallest)}px`;
+  const height = Math.min(card.scrollHeight, tallest);
+  style.top = `${Math.round(isAbove ? top : bottom - height)}px`;
+}
+
+/** The element and the chip of the open card, as far as they are in sight. @param {App} app @returns {Area | null} */
+function areaOf(app) {
+  const id = app.ui.card;
+  if (!id) return null;
+  const target = app.store.drafts.get(id)?.target ?? app.store.pin(id)?.target;
+  const box = app.markers.element(id, target)?.getBoundingClientRect();
+  if (!box || (!box.width && !box.height)) return null;
+  const area = { left: Math.max(0, box.left), top: Math.max(0, box.top), right: Math.min(innerWidth, box.right), bottom: Math.min(innerHeight, box.bottom) };
+  if (area.right < area.left || area.bottom < area.top) return null;
+  const chip = app.markers.chips.get(id);
+  if (!chip) return area;
+  return { left: Math.min(area.left, chip.left), top: Math.min(area.top, chip.top), right: Math.max(area.right, chip.left + chip.width), bottom: Math.max(area.bottom, chip.top + 24) };
+}
+
+/** @param {App} app */
+function placeMenu(app) {
+  const menu = app.nodes.get("menu");
+  if (!menu?.isConnected) return;
+  const { width, height } = menu.getBoundingClientRect();
+  const bar = app.barBox;
+  menu.style.left = `${Math.round(Math.max(EDGE, Math.min(bar.x, innerWidth - width - EDGE)))}px`;
+  menu.style.top = `${Math.round(bar.y > innerHeight / 2 ? Math.max(EDGE, bar.y - height - EDGE) : bar.y + bar.height + EDGE)}px`;
+}

@@ -1,0 +1,85 @@
+// One picture of the element and a little around it, out of the browser's own capture of this tab. The
+// stream ends with the picture; what is private is painted over before anything is kept.
+
+import { isPrivate } from "./selector.js";
+
+const AROUND = 24;
+const LONGEST = 1600;
+const QUALITY = 0.8;
+const FRAME_MS = 5_000;
+
+/** Whether this browser can take one at all. */
+export function canShoot() {
+  return Boolean(navigator.mediaDevices?.getDisplayMedia);
+}
+
+/**
+ * Raises what the browser raises, with its own words.
+ * @param {Element} element @param {HTMLElement} hidden what is not part of the page
+ * @returns {Promise<string>} a data URL
+ */
+export async function shoot(element, hidden) {
+  const options = /** @type {DisplayMediaStreamOptions} */ ({ video: { displaySurface: "browser" }, audio: false, preferCurrentTab: true, selfBrowserSurface: "include" });
+  const stream = await navigator.mediaDevices.getDisplayMedia(options);
+  try {
+    hidden.style.setProperty("visibility", "hidden");
+    const video = document.createElement("video");
+    video.muted = true;
+    video.srcObject = stream;
+    await video.play();
+    await nextFrame(video);
+    await nextFrame(video);
+    return cut(video, element);
+  } finally {
+    hidden.style.removeProperty("visibility");
+    for (const track of stream.getTracks()) track.stop();
+  }
+}
+
+/** @param {HTMLVideoElement} video @returns {Promise<void>} */
+function nextFrame(video) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error("no picture came")), FRAME_MS);
+    const arrived = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    if (video.requestVideoFrameCallback) video.requestVideoFrameCallback(arrived);
+    else setTimeout(arrived, 200);
+  });
+}
+
+/** @param {HTMLVideoElement} video @param {Element} element @returns {string} */
+function cut(video, element) {
+  const scale = video.videoWidth / innerWidth;
+  const box = element.getBoundingClientRect();
+  const left = Math.max(0, box.left - AROUND);
+  const top = Math.max(0, box.top - AROUND);
+  const width = Math.min(innerWidth, box.right + AROUND) - left;
+  const height = Math.min(innerHeight, box.bottom + AROUND) - top;
+  if (width < 1 || height < 1) throw new Error("the element is not in view");
+  const size = Math.min(1, LONGEST / (Math.max(width, height) * scale)) * scale;
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.round(width * size);
+  canvas.height = Math.round(height * size);
+  const paper = canvas.getContext("2d");
+  if (!paper) throw new Error("no canvas");
+  paper.drawImage(video, left * scale, top * scale, width * scale, height * scale, 0, 0, canvas.width, canvas.height);
+  paper.fillStyle = "#808080";
+  for (const secret of secrets(document)) {
+    const at = secret.getBoundingClientRect();
+    paper.fillRect((at.left - left) * size - 1, (at.top - top) * size - 1, at.width * size + 2, at.height * size + 2);
+  }
+  return canvas.toDataURL("image/webp", QUALITY);
+}
+
+/** Everything private, through open shadow roots. @param {Document | ShadowRoot} root @returns {Element[]} */
+function secrets(root) {
+  /** @type {Element[]} */
+  const found = [];
+  for (const element of root.querySelectorAll("*")) {
+    if (element.matches("[data-pinbox-private], input[type=password]") || (element.shadowRoot && isPrivate(element))) found.push(element);
+    if (element.shadowRoot) found.push(...secrets(element.shadowRoot));
+  }
+  return found;
+}
