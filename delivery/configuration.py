@@ -34,10 +34,13 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenClaw:
-    """The gateway's base address, without a slash at its end, and its token for hooks."""
+    """The gateway's base address, without a slash at its end, its token for hooks, and the one of
+    the gateway itself, which may ask whether a session exists.
+    """
 
     url: str
     token: str
+    gateway_token: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,14 +132,19 @@ def webhook_allow_http(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def openclaw(environ: Mapping[str, str] = os.environ) -> OpenClaw | None:
-    """PINBOX_OPENCLAW_URL with PINBOX_OPENCLAW_TOKEN; None when neither is set."""
+    """PINBOX_OPENCLAW_URL with PINBOX_OPENCLAW_TOKEN, and PINBOX_OPENCLAW_GATEWAY_TOKEN, which is
+    the same unless set; None when none is set.
+    """
     url, token = openclaw_url(environ), openclaw_token(environ)
-    if bool(url) != bool(token):
+    gateway_token = openclaw_gateway_token(environ)
+    if bool(url) != bool(token) or (gateway_token and not url):
         raise _wrong(
             "PINBOX_OPENCLAW_URL and PINBOX_OPENCLAW_TOKEN go together, and one is missing",
             "Set both, or neither: then the program `openclaw` is used.",
         )
-    return OpenClaw(url=url, token=token) if url else None
+    if not url:
+        return None
+    return OpenClaw(url=url, token=token, gateway_token=gateway_token or token)
 
 
 def openclaw_url(environ: Mapping[str, str] = os.environ) -> str:
@@ -160,11 +168,20 @@ def openclaw_url(environ: Mapping[str, str] = os.environ) -> str:
 
 def openclaw_token(environ: Mapping[str, str] = os.environ) -> str:
     """The token in the gateway's own setting `hooks.token`, or ""."""
-    token = _read(environ, "PINBOX_OPENCLAW_TOKEN")
+    return _token(environ, "PINBOX_OPENCLAW_TOKEN", "hooks.token")
+
+
+def openclaw_gateway_token(environ: Mapping[str, str] = os.environ) -> str:
+    """The token in the gateway's own setting `gateway.auth.token`, or ""."""
+    return _token(environ, "PINBOX_OPENCLAW_GATEWAY_TOKEN", "gateway.auth.token")
+
+
+def _token(environ: Mapping[str, str], name: str, setting: str) -> str:
+    token = _read(environ, name)
     if not (token.isascii() and token.isprintable() and " " not in token):
         raise _wrong(
-            "PINBOX_OPENCLAW_TOKEN has characters that no header can carry",
-            "Give the token of the gateway's setting hooks.token.",
+            f"{name} has characters that no header can carry",
+            f"Give the token of the gateway's setting {setting}.",
         )
     return token
 

@@ -19,6 +19,7 @@ from .retry import PULLS
 #: Name -> module and class in `delivery.adapters`, in the order of `adapters.ORDER`.
 ADAPTERS: Final = {
     "hooks": "hooks:HooksAdapter",
+    "openclaw": "openclaw:OpenClawAdapter",
     "webhook": "webhook:WebhookAdapter",
 }
 

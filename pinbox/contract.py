@@ -49,6 +49,7 @@ AGENT_SESSION_ENV: Final[dict[str, str]] = {
     "CLAUDE_CODE_SESSION_ID": "claude",
     "CODEX_THREAD_ID": "codex",
     "HERMES_SESSION_ID": "hermes",
+    "OPENCLAW_SESSION_KEY": "openclaw",  # OpenClaw sets none; what we tell it asks for this one
 }
 
 # Limits. Bytes where the name says bytes, else counts.

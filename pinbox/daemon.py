@@ -60,7 +60,6 @@ _DROPPED_PREFIXES: Final = (
     "CLAUDE",
     "CODEX_",
     "HERMES_",
-    "OPENCLAW_",
     "CURSOR_",
     "DJANGO_",
     "PYTHON",
@@ -71,6 +70,10 @@ _DROPPED_PREFIXES: Final = (
 _DROPPED_NAMES: Final = frozenset(
     (
         "AI_AGENT",
+        # What an OpenClaw shell says of itself; the rest says where its gateway is, which the hub
+        # needs to reach it.
+        "OPENCLAW_SHELL",
+        "OPENCLAW_SESSION_KEY",
         "VIRTUAL_ENV",
         "OLDPWD",
         # Of the application under test, not of its hub: a local hub has its own file.

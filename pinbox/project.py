@@ -309,6 +309,24 @@ def cannot_write(path: Path, error: OSError) -> PinboxError:
     )
 
 
+_users_umask = -1
+
+
+def keep_files_private() -> None:
+    """Nothing that this process writes from now on is for others to read."""
+    global _users_umask
+    before = os.umask(0o077)
+    if _users_umask == -1:  # the first time
+        _users_umask = before
+
+
+def users_umask() -> int:
+    """The umask for a program that works for the user, whose files are not ours to hide; -1 (as
+    `subprocess` has it) for whatever it is now.
+    """
+    return _users_umask
+
+
 def private_write(path: Path, content: bytes) -> None:
     """Replace `path` by `content` in one step; the file is 0600 from the moment it exists and
     never seen half written.

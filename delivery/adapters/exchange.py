@@ -42,7 +42,7 @@ _LOG: Final = logging.getLogger("httpx")
 
 @dataclass(slots=True, kw_only=True)
 class Answer:
-    """`headers` by lower-case name; `body` as it came, at most MAX_OUTPUT_BYTES of it."""
+    """`headers` by lower-case name; `body` as it came, from its beginning."""
 
     status: int
     headers: Mapping[str, str]
@@ -84,11 +84,13 @@ def exchange(
     headers: Mapping[str, str],
     deadline_s: float,
     stop: threading.Event,
+    max_body: int = MAX_OUTPUT_BYTES,
 ) -> Answer:
-    """POST `content`. Raises DeliveryFailed, of reason network, timeout, missing or stopped, in
-    words that name `whom` and the host, and nothing else of the address.
+    """POST `content`; of the answer at most `max_body` bytes are read. Raises DeliveryFailed, of
+    reason network, timeout, missing or stopped, in words that name `whom` and the host, and nothing
+    else of the address.
     """
-    request = _Request(url=url, content=content, headers=headers)
+    request = _Request(url=url, content=content, headers=headers, max_body=max_body)
     who = f"{whom} at {place(url)}"
     loop = _Loop()
     try:
@@ -130,6 +132,7 @@ class _Request:
     url: str
     content: bytes
     headers: Mapping[str, str]
+    max_body: int
     is_sent: bool = False
     answer: Answer | None = None
     error: Exception | None = None
@@ -166,8 +169,8 @@ class _Request:
                 async with asyncio.timeout(_BODY_S):
                     async for chunk in response.aiter_raw():
                         body += chunk
-                        self.answer.body = bytes(body[:MAX_OUTPUT_BYTES])
-                        if len(body) >= MAX_OUTPUT_BYTES:
+                        self.answer.body = bytes(body[: self.max_body])
+                        if len(body) >= self.max_body:
                             break
 
     async def _trace(self, step: str, info: object) -> None:

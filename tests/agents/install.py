@@ -5,9 +5,11 @@ npm's own install scripts are left off: the platform package holds the program i
 """
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 #: The version these tests were written against. A bare name picks an old one under an old Node.
@@ -16,6 +18,12 @@ FOLDER = Path(__file__).resolve().parents[2] / ".ci-work" / "agents"
 #: A program to test instead of the one in FOLDER.
 CHOSEN_CLAUDE = os.environ.get("PINBOX_TEST_CLAUDE", "")
 INSTALL_TIMEOUT_S = 300
+
+#: OpenClaw, and the Node that it needs as the package holds it that fits this machine.
+OPENCLAW = "openclaw@2026.9.6"
+NODE_VERSION = "24.21.0"
+_MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+NODE = f"node-{platform.system().lower()}-{_MACHINE}"
 
 
 def claude() -> Path | None:
@@ -31,22 +39,53 @@ def install_claude() -> Path:
     found = claude()
     if found:
         return found
+    if shutil.which("npm") is None:
+        raise SystemExit("npm is not installed; set PINBOX_TEST_CLAUDE to a claude program")
+    return _npm_install("claude", [CLAUDE], claude)
+
+
+def openclaw() -> Path | None:
+    """A folder with `openclaw` and its `node`, to be put first on a PATH; None when it is not
+    installed.
+    """
+    modules = FOLDER / "openclaw" / "node_modules"
+    program, node = modules / "openclaw" / "openclaw.mjs", modules / NODE / "bin" / "node"
+    if not (program.exists() and node.exists()):
+        return None
+    folder = FOLDER / "openclaw" / "bin"
+    folder.mkdir(exist_ok=True)
+    for name, path in (("openclaw", program), ("node", node)):
+        if not (folder / name).exists():
+            (folder / name).symlink_to(path)
+    return folder
+
+
+def install_openclaw() -> Path:
+    """Fetch the pinned versions with npm, once. Raises SystemExit with the reason if it cannot."""
+    return openclaw() or _npm_install("openclaw", [f"{NODE}@{NODE_VERSION}", OPENCLAW], openclaw)
+
+
+def _npm_install(name: str, packages: Sequence[str], found: Callable[[], Path | None]) -> Path:
     npm = shutil.which("npm")
     if npm is None:
-        raise SystemExit("npm is not installed; set PINBOX_TEST_CLAUDE to a claude program")
-    folder = FOLDER / "claude"
+        raise SystemExit("npm is not installed")
+    folder = FOLDER / name
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "package.json").write_text('{"private": true}\n')
-    command = [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", CLAUDE]
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S
+        [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", *packages],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=INSTALL_TIMEOUT_S,
     )
-    found = claude()
-    if done.returncode or found is None:
-        raise SystemExit(f"npm could not install {CLAUDE}: {done.stderr[-400:]}")
-    return found
+    path = found()
+    if done.returncode or path is None:
+        raise SystemExit(f"npm could not install {' and '.join(packages)}: {done.stderr[-400:]}")
+    return path
 
 
 if __name__ == "__main__":
     print(install_claude())
+    print(install_openclaw())
     sys.exit(0)

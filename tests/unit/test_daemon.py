@@ -65,6 +65,12 @@ def test_the_hub_inherits_nothing_of_git_agents_python_or_the_application():
     assert daemon.hub_environment({**strange, **kept}) == kept
 
 
+def test_the_hub_finds_openclaw_s_gateway_as_its_user_would():
+    kept = {"PATH": "/usr/bin", "OPENCLAW_STATE_DIR": "/its/state", "OPENCLAW_GATEWAY_TOKEN": "x"}
+    shell = {"OPENCLAW_SHELL": "exec", "OPENCLAW_SESSION_KEY": "agent:main:main"}
+    assert daemon.hub_environment({**kept, **shell}) == kept
+
+
 @pytest.mark.parametrize(
     ("path", "kept"),
     [

@@ -27,7 +27,11 @@ def test_several_secrets_are_separated_by_white_space_the_newest_first():
 
 def test_a_gateway_s_address_is_kept_without_its_last_slash():
     assert configuration.openclaw(OPENCLAW) == OpenClaw(
-        url="http://127.0.0.1:18789", token="hidden-2"
+        url="http://127.0.0.1:18789", token="hidden-2", gateway_token="hidden-2"
+    )
+    other = {**OPENCLAW, "PINBOX_OPENCLAW_GATEWAY_TOKEN": "hidden-3"}
+    assert configuration.openclaw(other) == OpenClaw(
+        url="http://127.0.0.1:18789", token="hidden-2", gateway_token="hidden-3"
     )
 
 
@@ -86,6 +90,8 @@ WRONG = [
     {**WEBHOOK, "PINBOX_WEBHOOK_ALLOW_HTTP": "hidden-1"} | {"PINBOX_WEBHOOK_URL": OFF_LOOPBACK[0]},
     {"PINBOX_OPENCLAW_URL": "http://127.0.0.1:1"},
     {"PINBOX_OPENCLAW_TOKEN": "hidden-2"},
+    {"PINBOX_OPENCLAW_GATEWAY_TOKEN": "hidden-2"},
+    {**OPENCLAW, "PINBOX_OPENCLAW_GATEWAY_TOKEN": "hidden 2"},
     {**OPENCLAW, "PINBOX_OPENCLAW_URL": "http://gateway.example:1/"},
     {**OPENCLAW, "PINBOX_OPENCLAW_URL": "ws://127.0.0.1:1/"},
     {**OPENCLAW, "PINBOX_OPENCLAW_URL": "https://hidden-1@gateway.example/"},
