@@ -177,15 +177,22 @@ def _still_pending(
     first = waiting[-1]
     said = page.sentence(first, page.sessions_of(hub, [first]), now=time())
     due = f" (at {first['dueAt']})" if first["dueAt"] else ""
-    more = f"; {len(waiting) - 1} more of this pin too" if waiting[1:] else ""
-    is_free = first["sessionId"] is None and first["adapter"] == "none"
+    more = f" (and {len(waiting) - 1} more of this pin)" if waiting[1:] else ""
     return PinboxError(
         "E_DELIVERY",
         f"delivery {first['id']} of {pin_id} still waits after {timeout_s} s{more}: {said}{due}",
-        "start an agent in this project, or bind the pin to a session: pinbox rebind --help"
-        if is_free
-        else f"pinbox retry {first['id']} makes it due now; pinbox deliveries {pin_id} shows all",
+        _way_out(first),
     )
+
+
+def _way_out(row: dict[str, Any]) -> str:
+    """What a person can do about a delivery that waits for too long."""
+    if page.state(row) == "in flight":
+        return f"pinbox deliveries --wait {row['pinId']} waits on"
+    if row["adapter"] == "none":
+        start = "start an agent in this project, or " if row["sessionId"] is None else ""
+        return f"{start}pinbox rebind {row['pinId']} <session> gives it to a session that is there"
+    return f"pinbox retry {row['id']} makes it due now; pinbox rebind --help for another session"
 
 
 # --- retry ---------------------------------------------------------------------------------------
@@ -274,7 +281,10 @@ def rebind(args: Args) -> Answer:
     def human() -> tuple[str, str]:
         numbers = ", ".join(str(row["id"]) for row in reversed(moved))
         what = f"{'delivery' if len(moved) == 1 else 'deliveries'} {numbers} moved with it"
-        return f"{pin_id} bound to {name}", what if moved else "nothing of it was waiting"
+        return (
+            f"{pin_id} bound to {name}",
+            what if moved else "nothing of it waited for another session",
+        )
 
     return Answer({"pin": pin, "moved": moved}, human)
 

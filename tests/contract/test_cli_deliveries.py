@@ -260,6 +260,10 @@ def test_when_the_time_is_up_it_is_said_for_whom_it_waits_and_what_comes_next(ow
     assert done.error["message"] == (
         f"delivery 1 of {pin_id} still waits after 1 s: queued for the next session"
     )
+    assert done.error["hint"] == (
+        f"start an agent in this project, or pinbox rebind {pin_id} <session> gives it to a "
+        "session that is there"
+    )
     session(own)
     settle(own, 1, due_at="2099-01-01 00:00:00", adapter="hooks")
     own.data("reply", pin_id, "more")
@@ -267,7 +271,7 @@ def test_when_the_time_is_up_it_is_said_for_whom_it_waits_and_what_comes_next(ow
     assert done.code == 7
     message = re.sub(r"in \d+h", "in 9h", done.error["message"])
     assert message == (
-        f"delivery 1 of {pin_id} still waits after 1 s; 1 more of this pin too: "
+        f"delivery 1 of {pin_id} still waits after 1 s (and 1 more of this pin): "
         "queued for claude:5d1f0c2e, whose hooks collect it; seeks another way in 9h "
         "(at 2099-01-01T00:00:00.000Z)"
     )
@@ -491,7 +495,7 @@ def test_a_pin_goes_to_another_session_with_all_that_waits(own):
     assert (seen.code, seen.out) == (0, f"{pin_id} bound to claude:33333333\n")
     assert seen.err == "deliveries 2, 3 moved with it\n"
     seen = own.see("rebind", pin_id, third)
-    assert seen.err == "nothing of it was waiting\n"
+    assert seen.err == "nothing of it waited for another session\n"
 
 
 @pytest.mark.parametrize("name", ["", "claude", "ses_", "-x", "../s", "ses_zzzzzzzzzz", "x" * 9000])
