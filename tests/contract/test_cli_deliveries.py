@@ -16,6 +16,7 @@ import pytest
 from pinbox.client import connect
 from tests.contract.cli_project import DEADLINE_S, PINBOX, Done, Project
 from tests.hub.receiver import Behaviour, Receiver, read_request, reply, serving
+from tests.hub.test_adapter_openclaw import GATEWAY_TOKEN, HOOK_TOKEN, KEY, Gateway
 from tests.wait import wait_until
 
 pytestmark = pytest.mark.process
@@ -367,6 +368,51 @@ def test_a_push_that_nobody_takes_fails_where_a_person_waits_and_arrives_when_re
     ]
     assert attempts[0]["code"] == "E_DELIVERY"
     assert "code" not in attempts[1]
+
+
+@contextlib.contextmanager
+def openclaw(project: Project) -> Iterator[Gateway]:
+    """Pins of OpenClaw's sessions go to a gateway that knows one of them."""
+    gateway = Gateway()
+    with serving(gateway) as port:
+        project.env |= {
+            "PINBOX_OPENCLAW_URL": f"http://127.0.0.1:{port}",
+            "PINBOX_OPENCLAW_TOKEN": HOOK_TOKEN,
+            "PINBOX_OPENCLAW_GATEWAY_TOKEN": GATEWAY_TOKEN,
+        }
+        yield gateway
+
+
+def test_a_session_that_its_agent_does_not_know_any_more_is_gone_where_a_person_waits(own):
+    with openclaw(own):
+        session(own, "agent:main:forgotten", agent="openclaw")
+        pin_id = own.pin("one")
+        done = own.run("deliveries", "--wait", pin_id)
+        assert (done.code, done.error["code"]) == (6, "E_SESSION_GONE")
+        assert done.error["message"].startswith(f"delivery 1 of {pin_id} failed: ")
+        assert "no such session" in done.error["message"]
+        assert done.error["hint"] == "pinbox retry 1"
+        there = session(own, KEY, agent="openclaw")
+        assert [row["id"] for row in own.data("rebind", pin_id, there)["moved"]] == [1]
+        wait_until(lambda: "pushedAt" in newest(own, pin_id))
+
+
+def test_a_push_that_was_taken_is_accepted_and_delivered_by_a_sign_of_the_session(own):
+    with openclaw(own) as gateway:
+        session(own, KEY, agent="openclaw")
+        pin_id = own.pin("one")
+        wait_until(
+            lambda: own.see("deliveries").out.startswith(f"1  {pin_id}  accepted  openclaw:")
+        )
+        done = own.run("deliveries", "--wait", pin_id, "--timeout", "1")
+        assert done.code == 7
+        assert "accepted by openclaw" in done.error["message"]
+        with waiting(own, pin_id) as waiter:
+            own.data("show", pin_id, OPENCLAW_SESSION_KEY=KEY)
+            ended = waiter.end()
+        assert ended.code == 0
+        assert ended.err.count("acknowledged by openclaw:") == 1
+        assert len(gateway.pushes) == 1
 
 
 def test_a_push_under_way_is_in_flight_and_is_not_pushed_twice(own):
