@@ -303,11 +303,15 @@ def test_waiting_for_nothing_that_is_there_is_refused(project, words, code, hint
     assert (done.code, done.error["hint"]) == (code, hint)
 
 
-def test_a_hub_that_restarts_meanwhile_is_no_end_of_the_waiting(own):
+@pytest.mark.parametrize("end", ["stopped", "killed"])
+def test_a_hub_that_restarts_meanwhile_is_no_end_of_the_waiting(own, end):
     session(own)
     pin_id = own.pin("one")
     with waiting(own, pin_id) as waiter:
-        own.data("stop")
+        if end == "stopped":
+            own.data("stop")
+        else:
+            os.kill(own.data("status")["pid"], signal.SIGKILL)
         inject(own)
         assert waiter.end().code == 0
 
