@@ -6,9 +6,11 @@ import os
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
+from pinbox.marks import marking
+
 from . import page
 from .page import Header
-from .toolbar import DISCOVER, Toolbar, wish
+from .toolbar import DISCOVER, Answer, Toolbar, wish
 from .wsgi import SEEN
 
 Scope = MutableMapping[str, Any]
@@ -28,7 +30,8 @@ class AsgiMiddleware:
     On when `enabled` is true (a function is asked at each request); when it is None, if
     PINBOX_INJECT is on, or if it is unset and the application says `debug` (`FastAPI(debug=True)`).
     PINBOX_INJECT=0 turns it off in any case. `project` is a folder in the project; else the current
-    directory is.
+    directory is. `templates`, Starlette's Jinja2Templates, a jinja2.Environment or a function that
+    gives one, get source marks.
     """
 
     def __init__(
@@ -37,9 +40,11 @@ class AsgiMiddleware:
         *,
         enabled: bool | Callable[[], bool] | None = None,
         project: str | os.PathLike[str] | None = None,
+        templates: Any = None,
     ) -> None:
         self.app = app
         self.enabled = enabled
+        self.templates = templates
         self.toolbar = Toolbar(project)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,16 +59,19 @@ class AsgiMiddleware:
         if scope["path"] in (DISCOVER, mounted + DISCOVER):
             found = self.toolbar.discovery(scope["method"], peer, headers)
             if found is not None:
-                status, answer, body = found
-                await send({"type": _START, "status": status, "headers": _bytes(answer)})
+                status, given, body = found
+                await send({"type": _START, "status": status, "headers": _bytes(given)})
                 await send({"type": _BODY, "body": body})
                 return
-        if not self.toolbar.is_wanted(scope["method"], peer, headers):
+        answer = self.toolbar.answer_to(scope["method"], peer, headers)
+        if answer is None:
             await self.app(scope, receive, send)
             return
-        answer_held = _Held(send, self.toolbar, mounted)
-        await self.app(scope, receive, answer_held.send)
-        await answer_held.flush()
+        self.toolbar.mark_jinja(self.templates)
+        held = _Held(send, self.toolbar, answer, mounted)
+        with marking(answer.marks):
+            await self.app(scope, receive, held.send)
+        await held.flush()
 
     def _is_on(self, scope: Scope) -> bool:
         named = wish()
@@ -79,9 +87,10 @@ class _Held:
     of it is there.
     """
 
-    def __init__(self, send: Send, toolbar: Toolbar, mounted: str) -> None:
+    def __init__(self, send: Send, toolbar: Toolbar, answer: Answer, mounted: str) -> None:
         self._send = send
         self._toolbar = toolbar
+        self._answer = answer
         self._mounted = mounted
         self._start: Message | None = None
         self._parts: list[bytes] = []
@@ -89,7 +98,7 @@ class _Held:
 
     async def send(self, message: Message) -> None:
         if message["type"] == _START and self._start is None:
-            if message.get("trailers") or not self._may_take(message):
+            if message.get("trailers") or not self._may_change(message):
                 await self._send(message)
             else:
                 self._start = message
@@ -121,8 +130,9 @@ class _Held:
     async def _finish(self, start: Message) -> None:
         self._start = None
         body = b"".join(self._parts)
+        headers = _texts(start.get("headers", ()))
         changed = self._toolbar.put(
-            start["status"], _texts(start.get("headers", ())), body, mounted=self._mounted
+            self._answer, start["status"], headers, body, mounted=self._mounted
         )
         if changed is not None:
             headers, body = changed
@@ -130,8 +140,9 @@ class _Held:
         await self._send(start)
         await self._send({"type": _BODY, "body": body})
 
-    def _may_take(self, start: Message) -> bool:
-        return self._toolbar.may_take(start["status"], _texts(start.get("headers", ())))
+    def _may_change(self, start: Message) -> bool:
+        headers = _texts(start.get("headers", ()))
+        return self._toolbar.may_change(self._answer, start["status"], headers)
 
     @staticmethod
     def _is_endless(start: Message) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, cast
 
+from pinbox.marks import Files, mark_django, mark_jinja, marking
+
 from .finder import logger
-from .toolbar import DISCOVER, Toolbar, wish
+from .toolbar import DISCOVER, Answer, Toolbar, wish
 from .wsgi import SEEN, request_headers
 
 if TYPE_CHECKING:
@@ -44,17 +46,34 @@ class DjangoMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         if self._is_async:
             return self.__acall__(request)
-        answer = self._discovery(request)
-        if answer is not None:
-            return answer
-        return self._with_toolbar(request, cast("HttpResponseBase", self.get_response(request)))
+        found = self._discovery(request)
+        if found is not None:
+            return found
+        answer = self._answer_to(request)
+        if answer is None:
+            return self.get_response(request)
+        with marking(answer.marks):
+            response = cast("HttpResponseBase", self.get_response(request))
+        return self._with_toolbar(request, response, answer)
 
     async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
-        answer = self._discovery(request)
-        if answer is not None:
-            return answer
-        response = await cast("Awaitable[HttpResponseBase]", self.get_response(request))
-        return self._with_toolbar(request, response)
+        found = self._discovery(request)
+        if found is not None:
+            return found
+        answer = self._answer_to(request)
+        if answer is None:
+            return await cast("Awaitable[HttpResponseBase]", self.get_response(request))
+        with marking(answer.marks):
+            response = await cast("Awaitable[HttpResponseBase]", self.get_response(request))
+        return self._with_toolbar(request, response, answer)
+
+    def _answer_to(self, request: HttpRequest) -> Answer | None:
+        scope = getattr(request, "scope", {})  # of an ASGI middleware of ours around Django
+        if SEEN in request.META or SEEN in scope:
+            return None
+        request.META[SEEN] = True
+        self.toolbar.mark_once(_mark_engines)
+        return self.toolbar.answer_to(request.method or "", _peer(request), _headers(request))
 
     def _discovery(self, request: HttpRequest) -> HttpResponseBase | None:
         if request.path_info != DISCOVER:
@@ -67,26 +86,25 @@ class DjangoMiddleware:
         status, headers, body = found
         return HttpResponse(body, status=status, headers=dict(headers))
 
-    def _with_toolbar(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    def _with_toolbar(
+        self, request: HttpRequest, response: HttpResponseBase, answer: Answer
+    ) -> HttpResponseBase:
         try:
-            return self._changed(request, response)
+            return self._changed(request, response, answer)
         except Exception:
             logger.exception("the toolbar could not be put into a page")
             return response
 
-    def _changed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        scope = getattr(request, "scope", {})  # of an ASGI middleware of ours around Django
-        if response.streaming or SEEN in request.META or SEEN in scope:
-            return response
-        request.META[SEEN] = True
-        if not self.toolbar.is_wanted(request.method or "", _peer(request), _headers(request)):
-            return response
+    def _changed(
+        self, request: HttpRequest, response: HttpResponseBase, answer: Answer
+    ) -> HttpResponseBase:
         old = list(response.items())
-        if not self.toolbar.may_take(response.status_code, old):
+        if response.streaming or not self.toolbar.may_change(answer, response.status_code, old):
             return response
         content: bytes = response.content  # type: ignore[attr-defined]  # not streaming: it has one
         is_written = response.has_header("Content-Security-Policy")
         changed = self.toolbar.put(
+            answer,
             response.status_code,
             old,
             content,
@@ -103,6 +121,17 @@ class DjangoMiddleware:
         if body is not content:
             response.content = body  # type: ignore[attr-defined]
         return response
+
+
+def _mark_engines(files: Files) -> None:
+    """The templates of every engine of the settings."""
+    from django.template import engines
+
+    for backend in engines.all():
+        if hasattr(backend, "engine"):
+            mark_django(backend.engine, files)
+        elif hasattr(backend, "env"):
+            mark_jinja(backend.env, files)
 
 
 def _headers(request: HttpRequest) -> list[tuple[str, str]]:

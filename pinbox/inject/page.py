@@ -113,15 +113,30 @@ def may_take(status: int, headers: Sequence[Header]) -> bool:
     types = [value for name, value in headers if name == "content-type"]
     if len(types) != 1 or types[0].partition(";")[0].strip().lower() != "text/html":
         return False
+    if is_encoded(headers):
+        return False
     for name, value in headers:
-        if name == "content-encoding" and value.strip().lower() not in ("", "identity"):
-            return False
         if name == "content-disposition" and value.strip().lower().startswith("attachment"):
             return False
         if name == "content-range":
             return False
     size = length(headers)
     return size is None or 0 < size <= MAX_PAGE_BYTES
+
+
+def keeps_marks(headers: Iterable[Header]) -> bool:
+    """Whether an answer that is no page goes into one, so that source marks in it are of use."""
+    given = dict(headers)
+    kind = given.get("content-type", "").partition(";")[0].strip().lower()
+    is_file = given.get("content-disposition", "").strip().lower().startswith("attachment")
+    return kind in ("text/html", "application/json") and not is_file
+
+
+def is_encoded(headers: Iterable[Header]) -> bool:
+    return any(
+        name == "content-encoding" and value.strip().lower() not in ("", "identity")
+        for name, value in headers
+    )
 
 
 def length(headers: Iterable[Header]) -> int | None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable
-from typing import Final
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from pinbox import marks
+from pinbox.marks import Page
 
 from . import page
 from .finder import Finder, logger
@@ -23,14 +27,25 @@ def wish() -> bool | None:
     return True if value in _ON else False if value in _OFF else None
 
 
+class Answer(NamedTuple):
+    """What is known of an answer before it is made."""
+
+    #: It may be a page, which gets the toolbar.
+    may_be_page: bool
+    #: Whether its templates were marked.
+    marks: Page
+
+
 class Toolbar:
     """Puts one project's toolbar into pages. No method raises: a page goes out in any case."""
 
     def __init__(self, project: str | os.PathLike[str] | None = None) -> None:
+        self._start = project
+        self._has_marked = os.environ.get("PINBOX_MARKS", "").strip().lower() in _OFF
         self.finder = Finder(project)
 
-    def is_wanted(self, method: str, peer: str, headers: Iterable[Header]) -> bool:
-        """Whether a request may get a page with the toolbar: from this machine, to be looked at.
+    def answer_to(self, method: str, peer: str, headers: Iterable[Header]) -> Answer | None:
+        """What the answer to a request may be; None when it is none of ours: not from this machine.
 
         Names of headers in lower case, with `-`.
         """
@@ -46,11 +61,23 @@ class Toolbar:
                     site = value.strip().lower()
                 case "x-forwarded-host" | "x-forwarded-for" | "x-real-ip" | "forwarded":
                     forwarded.append((name, value))
-        return (
-            hosts == 1
-            and page.wants_page(method, destination, site)
-            and page.is_near(host, peer, forwarded)
-        )
+        if hosts != 1 or method.upper() == "HEAD" or not page.is_near(host, peer, forwarded):
+            return None
+        return Answer(page.wants_page(method, destination, site), Page())
+
+    def mark_jinja(self, templates: Any) -> None:
+        """Prepare these templates for marks, at the first request."""
+        if templates is not None:
+            self.mark_once(lambda files: _mark_jinja(templates, files))
+
+    def mark_once(self, mark: Callable[[marks.Files], None]) -> None:
+        if self._has_marked:
+            return
+        self._has_marked = True
+        try:
+            mark(marks.Files(_checkout(self.finder.project(), self._start)))
+        except Exception as error:
+            self.finder.say_once(f"templates are not marked: {type(error).__name__}: {error}")
 
     def discovery(
         self, method: str, peer: str, headers: Iterable[Header]
@@ -61,8 +88,7 @@ class Toolbar:
         """
         given = list(headers)
         sites = [value.strip().lower() for name, value in given if name == "sec-fetch-site"]
-        near = [pair for pair in given if not pair[0].startswith("sec-fetch-")]
-        if method != "GET" or sites != ["same-origin"] or not self.is_wanted("GET", peer, near):
+        if method != "GET" or sites != ["same-origin"] or not self.answer_to("GET", peer, given):
             return None
         found = self.finder.place()
         data = {"endpoint": found.endpoint, "token": found.token} if found else {}
@@ -75,15 +101,27 @@ class Toolbar:
         ]
         return 200 if found else 503, answer, body
 
-    def may_take(self, status: int, headers: Iterable[Header]) -> bool:
+    def may_change(self, answer: Answer, status: int, headers: Iterable[Header]) -> bool:
         """Whether an answer with this head is worth waiting for its body."""
         try:
-            return page.may_take(status, [(name.lower(), value) for name, value in headers])
+            lower = [(name.lower(), value) for name, value in headers]
+            return self._may_be_page(answer, status, lower) or self._must_lose_marks(answer, lower)
         except Exception:  # headers that are no headers: the server will say so
             return False
 
+    @staticmethod
+    def _may_be_page(answer: Answer, status: int, lower: list[Header]) -> bool:
+        return answer.may_be_page and page.may_take(status, lower)
+
+    @staticmethod
+    def _must_lose_marks(answer: Answer, lower: list[Header]) -> bool:
+        """A template's text that is sent as something else: a letter shown, a file, a feed."""
+        is_kept = page.keeps_marks(lower) or page.is_encoded(lower)
+        return answer.marks.is_marked and not is_kept
+
     def put(
         self,
+        answer: Answer,
         status: int,
         headers: Iterable[Header],
         body: bytes,
@@ -94,16 +132,18 @@ class Toolbar:
         """Headers and body of the page with the toolbar's tag; None to send the answer as it is.
 
         `nonce` gives the app's own for this request, if the policy is not written yet and will have
-        it once it was asked for. `mounted` is the path at which the app is mounted.
+        it once it was asked for. `mounted` is the path at which the app is mounted. Without the
+        toolbar, what is no part of another page loses its source marks.
         """
         try:
-            return self._put(status, list(headers), body, nonce, mounted)
+            return self._put(answer, status, list(headers), body, nonce, mounted)
         except Exception:
             logger.exception("the toolbar could not be put into a page")
             return None
 
     def _put(
         self,
+        answer: Answer,
         status: int,
         headers: list[Header],
         body: bytes,
@@ -111,23 +151,25 @@ class Toolbar:
         mounted: str,
     ) -> tuple[list[Header], bytes] | None:
         lower = [(name.lower(), value) for name, value in headers]
-        if len(body) > page.MAX_PAGE_BYTES or not page.may_take(status, lower):
-            return None
-        if page.length(lower) not in (None, len(body)):
+        if len(body) > page.MAX_PAGE_BYTES or page.length(lower) not in (None, len(body)):
             return None  # not the whole of it, or a mistake that is not ours to hide
-        content_type = dict(lower)["content-type"]
-        if page.with_tag(body, content_type, b"") is None:
-            return None
+        plain = marks.strip(body) if answer.marks.is_marked else body
+        without = None if plain == body else (page.changed_headers(headers, len(plain)), plain)
+        if not self._may_be_page(answer, status, lower):
+            return without if self._must_lose_marks(answer, lower) else None
+        kind = dict(lower)["content-type"]
+        if page.with_tag(body, kind, b"") is None:
+            return None  # a part of a page, or one whose text we cannot read
         place = self.finder.place()
         if place is None:
             # Without validators, the browser's next reload gets the page anew, with the tag.
-            return page.changed_headers(headers, len(body)), body
+            return page.changed_headers(headers, len(plain)), plain
         policy = Policy(lower, body)
         own = policy.nonce() or (nonce() if nonce is not None else "")
         if not self._is_allowed(policy, place.endpoint, own):
-            return None
+            return without
         tag = page.script_tag(place, nonce=own, discover=mounted + DISCOVER)
-        changed = page.with_tag(body, content_type, tag)
+        changed = page.with_tag(body, kind, tag)
         return None if changed is None else (page.changed_headers(headers, len(changed)), changed)
 
     def _is_allowed(self, policy: Policy, endpoint: str, nonce: str) -> bool:
@@ -144,3 +186,22 @@ class Toolbar:
                 f" in development, add {endpoint} and {sockets} to connect-src"
             )
         return True
+
+
+def _mark_jinja(templates: Any, files: marks.Files) -> None:
+    is_function = callable(templates) and not hasattr(templates, "env")
+    found = templates() if is_function else templates
+    marks.mark_jinja(getattr(found, "env", found), files)
+
+
+def _checkout(project: Path, start: str | os.PathLike[str] | None) -> Path:
+    """The folder that files are named from: the project's, but for an app in a linked worktree of
+    it, which has files of its own.
+    """
+    here = Path(os.path.realpath(os.getcwd() if start is None else start))
+    if here.is_relative_to(project):
+        return project
+    for folder in (here, *here.parents):
+        if (folder / ".git").exists():
+            return folder
+    return project

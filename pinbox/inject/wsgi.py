@@ -6,9 +6,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
+from pinbox.marks import marking
+
 from . import page
 from .page import Header
-from .toolbar import DISCOVER, Toolbar, wish
+from .toolbar import DISCOVER, Answer, Toolbar, wish
 
 Environ = dict[str, Any]
 Write = Callable[[bytes], object]
@@ -33,7 +35,8 @@ class WsgiMiddleware:
 
     On when `enabled` is true (a function is asked at each request), or when it is None and
     PINBOX_INJECT is on. PINBOX_INJECT=0 turns it off in any case. `project` is a folder in the
-    project; else the current directory is.
+    project; else the current directory is. `templates`, a jinja2.Environment or a function that
+    gives one, get source marks.
     """
 
     def __init__(
@@ -42,9 +45,11 @@ class WsgiMiddleware:
         *,
         enabled: bool | Callable[[], bool] | None = None,
         project: str | os.PathLike[str] | None = None,
+        templates: Any = None,
     ) -> None:
         self.app = app
         self.enabled = enabled
+        self.templates = templates
         self.toolbar = Toolbar(project)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
@@ -57,26 +62,28 @@ class WsgiMiddleware:
         if environ.get("PATH_INFO") == DISCOVER:
             found = self.toolbar.discovery(method, peer, headers)
             if found is not None:
-                status, answer, body = found
-                start_response("200 OK" if status == 200 else "503 Service Unavailable", answer)
+                status, given, body = found
+                start_response("200 OK" if status == 200 else "503 Service Unavailable", given)
                 return [body]
-        if not self.toolbar.is_wanted(method, peer, headers):
+        answer = self.toolbar.answer_to(method, peer, headers)
+        if answer is None:
             return self.app(environ, start_response)
-        held = _Held(start_response, self.toolbar)
-        chunks = self.app(environ, held)
-        mounted = environ.get("SCRIPT_NAME") or ""
-        if held.is_sent:
-            return chunks
-        if not held.status:
-            return _Late(held, chunks, mounted)
-        if held.is_endless(chunks):
-            held.send()
-            return chunks
-        try:
-            return _Whole([held.finish(b"".join(chunks), mounted)], chunks)
-        except BaseException:
-            _close(chunks)  # the server never gets to see them
-            raise
+        self.toolbar.mark_jinja(self.templates)
+        held = _Held(start_response, self.toolbar, answer, environ.get("SCRIPT_NAME") or "")
+        with marking(answer.marks):
+            chunks = self.app(environ, held)
+            if held.is_sent:
+                return chunks
+            if not held.status:
+                return _Late(held, chunks, answer)
+            if held.is_endless(chunks):
+                held.send()
+                return chunks
+            try:
+                return _Whole([held.finish(b"".join(chunks))], chunks)
+            except BaseException:
+                _close(chunks)  # the server never gets to see them
+                raise
 
     def _is_on(self) -> bool:
         named = wish()
@@ -92,9 +99,13 @@ def request_headers(environ: Environ) -> list[Header]:
 class _Held:
     """A start_response that keeps the head of an answer that may be a page."""
 
-    def __init__(self, start_response: StartResponse, toolbar: Toolbar) -> None:
+    def __init__(
+        self, start_response: StartResponse, toolbar: Toolbar, answer: Answer, mounted: str
+    ) -> None:
         self._start_response = start_response
         self._toolbar = toolbar
+        self._answer = answer
+        self._mounted = mounted
         self._write: Write | None = None
         self._rest: tuple[Any, ...] = ()
         self.status = ""
@@ -108,7 +119,7 @@ class _Held:
         if self.is_sent:
             return self._start_response(status, headers, *exc_info)
         self.status, self.headers, self._rest = status, headers, exc_info
-        if self._toolbar.may_take(self._code(), headers):
+        if self._toolbar.may_change(self._answer, self._code(), headers):
             return self._write_through
         return self.send()
 
@@ -134,11 +145,13 @@ class _Held:
         except Exception:
             return True
 
-    def finish(self, body: bytes, mounted: str) -> bytes:
+    def finish(self, body: bytes) -> bytes:
         """Send the head of an answer whose body is `body`; what to send as its body."""
         if self.is_sent:
             return body
-        changed = self._toolbar.put(self._code(), self.headers, body, mounted=mounted)
+        changed = self._toolbar.put(
+            self._answer, self._code(), self.headers, body, mounted=self._mounted
+        )
         if changed is None:
             self.send()
             return body
@@ -160,22 +173,23 @@ class _Whole(list[bytes]):
 class _Late:
     """The body of an application that is a generator: its head comes with its first part."""
 
-    def __init__(self, held: _Held, chunks: Iterable[bytes], mounted: str) -> None:
+    def __init__(self, held: _Held, chunks: Iterable[bytes], answer: Answer) -> None:
         self._held = held
         self._chunks = chunks
-        self._mounted = mounted
+        self._answer = answer
 
     def __iter__(self) -> Iterator[bytes]:
-        parts = iter(self._chunks)
-        first = next(parts, b"")
-        held = self._held
-        if held.status and not held.is_sent and not held.is_endless(self._chunks):
-            yield held.finish(first + b"".join(parts), self._mounted)
-            return
+        held, parts = self._held, iter(self._chunks)
+        with marking(self._answer.marks):
+            body = next(parts, b"")
+            is_whole = held.status and not held.is_sent and not held.is_endless(self._chunks)
+            if is_whole:
+                body = held.finish(body + b"".join(parts))
         if held.status and not held.is_sent:
             held.send()
-        yield first
-        yield from parts
+        yield body
+        if not is_whole:
+            yield from parts
 
     def close(self) -> None:
         _close(self._chunks)
