@@ -326,6 +326,11 @@ def admin_marked() -> Iterator[None]:
         loader.reset()
 
 
+def timeless(page):
+    """A form for a new user offers this very second as its date of joining."""
+    return re.sub(rb"\d\d:\d\d:\d\d", b"time", page)
+
+
 @pytest.mark.django_db
 @override_settings(
     ROOT_URLCONF=__name__,
@@ -350,7 +355,7 @@ def test_every_page_of_the_admin_is_the_same_byte_for_byte_without_its_marks(
         with marking(page):
             answer = browser.get(address)
         assert answer.status_code == without.status_code
-        assert marks.strip(answer.content) == without.content, address
+        assert timeless(marks.strip(answer.content)) == timeless(without.content), address
         found = marked_in(answer.content.decode())
         assert page.is_marked is bool(found)
         seen |= {mark.partition(":")[0] for _, mark in found}
