@@ -11,6 +11,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
+from pins import attachments
 from pins import statements as pins
 from sessions_app.models import AgentSession
 
@@ -36,6 +37,7 @@ _READY: Final = 1024
 #: The last messages of a pin that a fresh conversation reads, and further elements of one pin.
 _LAST_MESSAGES: Final = 3
 _MORE_PLACES: Final = 4
+_SCREENSHOTS: Final = 3
 #: A stop is held at most so often for one pin, in one session.
 MAX_HOLDS: Final = 2
 
@@ -162,9 +164,18 @@ def _card(pin_id: str, head: _Head, *, messages: list[Words], **more: bool) -> C
         text=pin["text"],
         place=_places(pin),
         url=pin.get("target", {}).get("url"),
+        screenshots=_screenshots(pin),
         messages=messages,
         **more,
     )
+
+
+def _screenshots(pin: dict[str, Any]) -> list[str]:
+    """The files of the first few, which the hub itself has named."""
+    if not attachments.are_readers_here():
+        return []
+    shown = [one for one in pin.get("attachments", ()) if one["kind"] == "screenshot"]
+    return [str(attachments.path_of(one["id"], one["contentType"])) for one in shown[:_SCREENSHOTS]]
 
 
 def _lines(session: AgentSession, in_full: Collection[str]) -> Iterator[Line]:

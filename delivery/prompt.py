@@ -51,6 +51,8 @@ class Card:
     text: str
     place: str | None = None
     url: str | None = None
+    #: Paths of pictures of it on this machine.
+    screenshots: Sequence[str] = ()
     #: The pin itself is new to this session, not only what was said on it.
     is_new: bool = True
     is_reopened: bool = False
@@ -158,6 +160,7 @@ def _card_cut_to(card: Card, most: int) -> str:
     for label, value in (("place", card.place), ("url", card.url)):
         if value:
             pieces.append(quoted(label, one_line(cut(value, _PLACE_BYTES)[0])))
+    pieces += [quoted("screenshot", one_line(path)) for path in card.screenshots]
     known = most if card.is_new else min(most, _KNOWN_TEXT_BYTES)
     pieces += _cut_quote("text", card.text, known, card.id)
     for words in card.messages:

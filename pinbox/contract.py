@@ -39,6 +39,7 @@ EVENT_TYPES: Final = (
 
 PIN_ID: Final = r"pin_[a-z0-9]{10}"
 SESSION_ID: Final = r"ses_[a-z0-9]{10}"
+ATTACHMENT_ID: Final = r"att_[a-z0-9]{10}"
 
 #: Header by which a client inside an agent's own shell names that session: "<agent>/<key>".
 SESSION_HEADER: Final = "Pinbox-Session"
@@ -55,6 +56,7 @@ AGENT_SESSION_ENV: Final[dict[str, str]] = {
 # Limits. Bytes where the name says bytes, else counts.
 MAX_BODY_BYTES: Final = 1024 * 1024
 MAX_HOOK_BODY_BYTES: Final = 8 * 1024 * 1024
+MAX_ATTACHMENT_BYTES: Final = 5 * 1024 * 1024
 MAX_TEXT_BYTES: Final = 64 * 1024
 MAX_ARRAY_ITEMS: Final = 1000
 MAX_OBJECT_KEYS: Final = 1000

@@ -4,21 +4,28 @@ view.
 The bridge and Django's own handler (by `ApiDoor`) both come through here, so they answer alike.
 """
 
-from collections.abc import Callable
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import cast
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.urls import get_resolver
 
 from delivery import acknowledge, clock
-from pinbox.contract import SESSION_HEADER
+from pinbox.contract import ATTACHMENT_ID, SESSION_HEADER, Caller
+from pins import attachments
 
 from . import auth, envelope, idempotency
 
 #: What Django's own handler serves: pages with sessions, cookies and CSRF.
 _PAGES = ("/admin/", "/static/")
+#: What may be asked for by an address alone.
+_SIGNED = re.compile(f"/media/{ATTACHMENT_ID}")
+_REFERENCE = attachments.REFERENCE.encode()
 #: (method, route name) -> what an agent's own session shows of a pin by using that route.
 _SIGNS: dict[tuple[str | None, str | None], str] = {
     ("GET", "pin"): "show",
@@ -44,7 +51,7 @@ def _answer(request: HttpRequest) -> HttpResponseBase:
     if request.path == "/health" and request.method == "GET":
         return auth.health()
     # Before any route is looked for: without a token an unknown path is 401 like any other.
-    caller = auth.check(auth.bearer(request.META.get("HTTP_AUTHORIZATION")))
+    caller = _caller(request)
     request.pinbox_caller = caller  # type: ignore[attr-defined]
     found = get_resolver(settings.ROOT_URLCONF).resolve(request.path_info)
 
@@ -57,11 +64,39 @@ def _answer(request: HttpRequest) -> HttpResponseBase:
     arrived = clock.now()
     writes = request.method == "POST"
     response = idempotency.once(request, caller.scope, call) if writes else call()
+    _fill_attachments(response, caller)  # after it was kept: addresses get old
     session = request.headers.get(SESSION_HEADER)
     sign = _SIGNS.get((request.method, found.url_name))
     if session and sign and response.status_code < 300 and caller.scope == "full":
         acknowledge.observe(session=session, pin_id=found.kwargs["pin_id"], sign=sign, now=arrived)
     return response
+
+
+def _caller(request: HttpRequest) -> Caller:
+    """Who asks. Raises PinboxError. An address that was signed is looked at by its own view."""
+    if "signature" in request.GET and _SIGNED.fullmatch(request.path) and request.method == "GET":
+        return Caller("signed")
+    return auth.check(auth.bearer(request.META.get("HTTP_AUTHORIZATION")))
+
+
+def _fill_attachments(response: HttpResponseBase, caller: Caller) -> None:
+    """Each attachment in an answer gets its address, and its path where that means something."""
+    if not response.get("Content-Type", "").startswith("application/json"):
+        return
+    now = time.time()
+    with_path = caller.scope == "full" and attachments.are_readers_here()
+    if isinstance(response, StreamingHttpResponse):
+        # A piece holds whole items of a list.
+        pieces = cast(Iterator[bytes], response.streaming_content)
+        response.streaming_content = (_filled(piece, now, with_path) for piece in pieces)
+    elif isinstance(response, HttpResponse):
+        response.content = _filled(response.content, now, with_path)
+
+
+def _filled(body: bytes, now: float, with_path: bool) -> bytes:
+    if _REFERENCE not in body:
+        return body
+    return attachments.filled(body.decode(), now, with_path=with_path).encode()
 
 
 class ApiDoor:

@@ -178,9 +178,9 @@ def parse_object(raw: bytes, *, optional: bool = False) -> dict[str, Any]:
     return value
 
 
-def body_too_large(limit: int) -> PinboxError:
+def body_too_large(limit: int, code: str = "E_INVALID_INPUT") -> PinboxError:
     return PinboxError(
-        "E_INVALID_INPUT",
+        code,
         f"the body is larger than {limit:,} bytes",
         "Send less in one request.",
         status=413,

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pinbox.contract import (
     IDEMPOTENCY_HEADER,
+    MAX_ATTACHMENT_BYTES,
     MAX_BODY_BYTES,
     MAX_HOOK_BODY_BYTES,
     PinboxError,
@@ -304,14 +305,15 @@ async def _bounded(scope: Scope, receive: Receive, seen: _Seen) -> tuple[Scope, 
     """The same request with its body read, within the route's limit and with its true length.
 
     Django ignores a body that came in chunks, for it has no Content-Length. Raises E_INVALID_INPUT
-    (413) for a body that is too large, by its declared length or by what arrives.
+    (413; E_ATTACHMENT for an upload) for a body that is too large, by its declared length or by
+    what arrives.
     """
-    limit = MAX_HOOK_BODY_BYTES if scope["path"].startswith("/hooks/") else MAX_BODY_BYTES
+    limit, code = _limit_of(scope["path"])
     if seen.length and not seen.length.isdigit():
         raise PinboxError("E_INVALID_INPUT", "the Content-Length is not a number")
     # Many digits are compared by their count: int() refuses more than 4,300 of them.
     if len(seen.length.lstrip(b"0")) > 18 or int(seen.length or b"0") > limit:
-        raise body_too_large(limit)
+        raise body_too_large(limit, code)
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -321,7 +323,7 @@ async def _bounded(scope: Scope, receive: Receive, seen: _Seen) -> tuple[Scope, 
         chunk = message.get("body", b"")
         size += len(chunk)
         if size > limit:
-            raise body_too_large(limit)
+            raise body_too_large(limit, code)
         chunks.append(chunk)
         if not message.get("more_body", False):
             break
@@ -334,6 +336,15 @@ async def _bounded(scope: Scope, receive: Receive, seen: _Seen) -> tuple[Scope, 
     headers.append((b"content-length", b"%d" % len(body)))
     replayed = {"type": "http.request", "body": body, "more_body": False}
     return {**scope, "headers": headers}, _replay(replayed, receive)
+
+
+def _limit_of(path: str) -> tuple[int, str]:
+    """Bytes that the body of a route may have, and the code of the refusal."""
+    if path.startswith("/hooks/"):
+        return MAX_HOOK_BODY_BYTES, "E_INVALID_INPUT"
+    if path == "/attachments":
+        return MAX_ATTACHMENT_BYTES, "E_ATTACHMENT"
+    return MAX_BODY_BYTES, "E_INVALID_INPUT"
 
 
 def _replay(first: Message, receive: Receive) -> Receive:

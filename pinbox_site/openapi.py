@@ -17,7 +17,7 @@ from pinbox.contract import ERRORS, IDEMPOTENCY_HEADER, MAX_IDEMPOTENCY_KEY
 from .paging import IdPages
 
 #: Paths whose success is not in the envelope.
-_BARE: Final = {"/schema", "/hooks/{agent}"}
+_BARE: Final = {"/schema", "/hooks/{agent}", "/media/{attachment_id}"}
 #: Statuses any route may answer with.
 _ANYWHERE: Final = {
     "400": "The request is wrong; `message` says where.",
@@ -82,7 +82,8 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
         if answer["schema"].get("type") == "array":
             parameters += IdPages().get_schema_operation_parameters(None)
         answer["schema"] = _envelope(answer["schema"])
-    if body := operation.get("requestBody"):
+    body = operation.get("requestBody")
+    if body and "application/octet-stream" not in body["content"]:
         # The parser reads JSON under any content type; the document names the honest one.
         body["content"] = {"application/json": next(iter(body["content"].values()))}
     if method == "post":

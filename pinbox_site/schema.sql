@@ -1,4 +1,4 @@
--- migrations: 1504757487
+-- migrations: 1963629715
 -- Written by `manage.py dumpschema`. Do not edit.
 BEGIN IMMEDIATE;
 CREATE TABLE "django_migrations" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "app" varchar(255) NOT NULL, "name" varchar(255) NOT NULL, "applied" datetime NOT NULL);
@@ -24,6 +24,7 @@ CREATE TABLE "pins_tally" ("status" varchar(8) NOT NULL PRIMARY KEY, "pins" bigi
 CREATE TABLE "pins_threadmessage" ("id" varchar(14) NOT NULL PRIMARY KEY, "pin_id" varchar(14) NOT NULL, "seq" bigint NOT NULL UNIQUE, "role" varchar(8) NOT NULL, "json" text NOT NULL);
 CREATE TABLE "pins_binding" ("pin_id" varchar(14) NOT NULL PRIMARY KEY, "agent" text NOT NULL, "key" text NOT NULL, "json" text NOT NULL);
 CREATE VIRTUAL TABLE pins_search_index USING fts5(body, content='pins_searchtext', content_rowid='id', tokenize='trigram case_sensitive 1');
+CREATE TABLE "pins_attachment" ("id" varchar(14) NOT NULL PRIMARY KEY, "kind" varchar(10) NOT NULL, "content_type" varchar(32) NOT NULL, "width" integer unsigned NULL CHECK ("width" >= 0), "height" integer unsigned NULL CHECK ("height" >= 0), "is_used" bool NOT NULL, "created_at" datetime NOT NULL);
 CREATE TABLE "django_session" ("session_key" varchar(40) NOT NULL PRIMARY KEY, "session_data" text NOT NULL, "expire_date" datetime NOT NULL);
 CREATE UNIQUE INDEX "auth_group_permissions_group_id_permission_id_0cd325b0_uniq" ON "auth_group_permissions" ("group_id", "permission_id");
 CREATE INDEX "auth_group_permissions_group_id_b120cbf9" ON "auth_group_permissions" ("group_id");
@@ -57,6 +58,7 @@ CREATE TRIGGER pins_search_insert AFTER INSERT ON pins_searchtext BEGIN INSERT I
 CREATE TRIGGER pins_search_delete AFTER DELETE ON pins_searchtext BEGIN INSERT INTO pins_search_index(pins_search_index, rowid, body) VALUES ('delete', old.id, old.body); END;
 CREATE TRIGGER pins_search_update AFTER UPDATE ON pins_searchtext BEGIN INSERT INTO pins_search_index(pins_search_index, rowid, body) VALUES ('delete', old.id, old.body); INSERT INTO pins_search_index(rowid, body) VALUES (new.id, new.body); END;
 CREATE INDEX "event_type_seq" ON "pins_event" ("type", "seq");
+CREATE INDEX "attachment_used_created" ON "pins_attachment" ("is_used", "created_at");
 CREATE INDEX "django_session_expire_date_a5c62663" ON "django_session" ("expire_date");
 INSERT INTO django_migrations (app, name, applied) VALUES ('contenttypes', '0001_initial', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('auth', '0001_initial', '2026-01-01 00:00:00');
@@ -85,6 +87,7 @@ INSERT INTO django_migrations (app, name, applied) VALUES ('pinbox_site', '0002_
 INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0001_log_and_projections', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0002_search_index', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0003_event_type_index', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0004_attachments', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('sessions', '0001_initial', '2026-01-01 00:00:00');
-PRAGMA user_version = 1504757487;
+PRAGMA user_version = 1963629715;
 COMMIT;

@@ -1,12 +1,15 @@
 """HTTP for events, pins and threads: one view class a path, no rules. See docs/wire.md."""
 
+import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, cast
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.http import HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.serializers import Serializer
@@ -15,10 +18,10 @@ from rest_framework.views import APIView
 
 from pinbox.contract import MAX_SEARCH_BYTES, Caller, PinboxError
 
-from . import search, selectors, services, shapes
+from . import attachments, search, selectors, services, shapes
 from .event_log import encode
 from .git_env import branch_and_commit
-from .models import Event, Pin, ThreadMessage
+from .models import Attachment, Event, Pin, ThreadMessage
 from .serializers import MessageInput, PinInput, ResolveInput, VerifyInput
 from .verbatim import verbatim, verbatim_list
 
@@ -119,6 +122,56 @@ class PinEvents(EventPages):
     def get(self, request: Request, pin_id: str) -> HttpResponseBase:
         selectors.require_pin(pin_id)
         return self.answer_events(request, Event.objects.filter(subject=pin_id))
+
+
+class Attachments(APIView):
+    required_scope = "page"
+
+    @extend_schema(
+        operation_id="attachments_create",
+        parameters=[OpenApiParameter("kind", str, enum=Attachment.Kind.values, required=True)],
+        request={"application/octet-stream": OpenApiTypes.BINARY},
+        responses={201: shapes.UploadShape},
+    )
+    def post(self, request: Request) -> HttpResponseBase:
+        kind = request.query_params.get("kind", "")
+        if kind not in Attachment.Kind.values:
+            raise PinboxError("E_INVALID_INPUT", "kind: must be one of: screenshot, file")
+        # Not by a parser: the body is what is attached, whatever its Content-Type says.
+        stored = attachments.store(kind=kind, content=request.body, now=datetime.now(UTC))
+        return verbatim(encode({"attachment": stored}), status=201)
+
+
+class Media(APIView):
+    """Bytes, for a token or for an address that was signed: an `<img>` cannot send a header."""
+
+    permission_classes = ()
+
+    @extend_schema(
+        operation_id="media",
+        parameters=[OpenApiParameter("expires", str), OpenApiParameter("signature", str)],
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+    )
+    def get(self, request: Request, attachment_id: str) -> HttpResponseBase:
+        left = 0
+        if caller_of(request).scope not in {"full", "page"}:
+            asked = request.query_params
+            left = attachments.seconds_left(
+                attachment_id, asked.get("expires", ""), asked.get("signature", ""), time.time()
+            )
+        stored = attachments.read(attachment_id)
+        is_text = stored.content_type == "text/plain"
+        how = "inline" if stored.is_image else f'attachment; filename="{stored.name}"'
+        return HttpResponse(
+            stored.content,
+            content_type="text/plain; charset=utf-8" if is_text else stored.content_type,
+            headers={
+                "Content-Disposition": how,
+                "Content-Security-Policy": "default-src 'none'; sandbox",
+                "X-Content-Type-Options": "nosniff",
+                "Cache-Control": f"private, max-age={left}" if left else "no-store",
+            },
+        )
 
 
 class PinList(Paged):

@@ -164,7 +164,7 @@ class LogConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has
         cursor = 0 if is_other_log else hello.last_seq
         frames: list[str] = []
         if cursor < ends.last:
-            frames, cursor = await self._live.page_after(cursor)
+            frames, cursor, _ = await self._live.page_after(cursor)
         newest = max(cursor, ends.last)
         head: dict[str, Any] = {
             "type": "catch-up",
@@ -182,7 +182,7 @@ class LogConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has
         opening = json.dumps(head, separators=(",", ":"))[:-1] + ',"events":['
         await self.send(opening + ",".join(frames) + "]}")
         while True:
-            frames, cursor = await self._live.page_after(cursor)
+            frames, cursor, _ = await self._live.page_after(cursor)
             for frame in frames:
                 await self.send(frame)
             # A page that was there already and a transport with room: others want the loop too.

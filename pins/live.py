@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from channels.layers import get_channel_layer
 from django.db import DatabaseError, connections
 
-from . import statements
+from . import attachments, statements
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +30,8 @@ PAGE_EVENTS: Final = 500
 _FIRST_EVENTS: Final = 8
 #: Pages kept for others who come to the same place, besides those under way.
 _PAGES: Final = 16
+#: Seconds for which a page is kept: addresses of attachments in it get old.
+_PAGE_KEPT_S: Final = 600.0
 #: Seconds between two looks at the log while somebody follows.
 LOOK_EVERY_S: Final = 2.0
 #: Seconds after which a log that could not be read is tried again.
@@ -46,6 +48,8 @@ class Page(NamedTuple):
 
     frames: list[str]
     last: int
+    #: By the monotonic clock.
+    read_at: float
 
 
 class LogEnds(NamedTuple):
@@ -74,18 +78,20 @@ def read_page(after: int) -> Page:
     """The events after a seq that fit into a page; no frames where there are none."""
     frames: list[str] = []
     size, last, wanted = 0, after, _FIRST_EVENTS
+    read_at, now = time.monotonic(), time.time()
     while True:
         rows = statements.events_after(last, wanted)
         for row in rows:
-            frame = event_frame(*row)
+            # Every socket gets the same page, and a page's own view of it: without paths.
+            frame = attachments.filled(event_frame(*row), now)
             size += len(frame) if frame.isascii() else len(frame.encode())
             if frames and size > PAGE_BYTES:
-                return Page(frames, last)
+                return Page(frames, last, read_at)
             frames.append(frame)
             last = row[0]
         room = min((PAGE_BYTES - size) * len(frames) // (size or 1), PAGE_EVENTS - len(frames))
         if len(rows) < wanted or room <= 0:
-            return Page(frames, last)
+            return Page(frames, last, read_at)
         wanted = room
 
 
@@ -206,7 +212,7 @@ class LiveLog:
         place get the same page, read once.
         """
         task = self._pages.get(seq)
-        if task is None:
+        if task is None or _is_stale(task):
             self._drop_old_pages()
             task = self._pages[seq] = asyncio.get_running_loop().create_task(self._next_page(seq))
         # Shielded: one who leaves does not take it from the others.
@@ -264,6 +270,10 @@ class LiveLog:
             self._thread.submit(connections.close_all).result()
             self._thread.shutdown()
             self._thread = None
+
+
+def _is_stale(task: "asyncio.Task[Page]") -> bool:
+    return task.done() and time.monotonic() - task.result().read_at > _PAGE_KEPT_S
 
 
 def _fresh(query: Callable[[], T]) -> T:

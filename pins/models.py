@@ -96,6 +96,32 @@ class Tally(models.Model):
         return f"{self.pins} {self.status}"
 
 
+class Attachment(models.Model):
+    """Ledger: an upload. Its bytes are a file of the same id; no event holds it, so a rebuild keeps
+    it.
+    """
+
+    class Kind(models.TextChoices):
+        SCREENSHOT = "screenshot"
+        FILE = "file"
+
+    id = models.CharField(primary_key=True, max_length=14)
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    #: What the bytes are, whatever the uploader called them.
+    content_type = models.CharField(max_length=32)
+    width = models.PositiveIntegerField(null=True)
+    height = models.PositiveIntegerField(null=True)
+    #: A pin or a message refers to it. What nothing refers to is swept after a day.
+    is_used = models.BooleanField(default=False)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes = (models.Index(fields=["is_used", "created_at"], name="attachment_used_created"),)
+
+    def __str__(self) -> str:
+        return self.id
+
+
 class Binding(models.Model):
     """Ledger: the agent session a pin is stuck to. No event holds it, so a rebuild keeps it.
 

@@ -171,8 +171,10 @@ class SessionRefInput(serializers.Serializer[Any]):
 
 
 class AttachmentInput(serializers.Serializer[Any]):
+    """An upload, by its id. The rest is the hub's own: it may be sent back and is not looked at."""
+
     id = Text()
-    kind = one_of("screenshot", "file")
+    kind = one_of("screenshot", "file", required=False)
     path = Text(required=False)
     url = Text(required=False)
     contentType = Text(required=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pinbox.contract import Caller, PinboxError, new_id, now_iso
 
-from . import selectors, statements
+from . import attachments, selectors, statements
 from .event_log import append, writer
 from .events import MessagePayload, PinPayload, in_wire_order
 from .models import Binding
@@ -16,10 +16,12 @@ from .projections import members
 
 def create_pin(*, data: Mapping[str, Any], caller: Caller, git: Mapping[str, str]) -> PinPayload:
     """Append `pin.created`. `data` is a validated PinInput; `git` overrides its branch and commit
-    where known. Raises E_AUTH when a page aims it at a session or at files.
+    where known. Raises E_AUTH when a page aims it at a session, E_INVALID_INPUT for an attachment
+    that was not uploaded.
     """
     _refuse_aim(data, caller)
     with writer():
+        data = attachments.adopt(data)
         at = now_iso()
         pin = in_wire_order(
             {
@@ -39,12 +41,12 @@ def create_pin(*, data: Mapping[str, Any], caller: Caller, git: Mapping[str, str
 
 def post_message(*, pin_id: str, data: Mapping[str, Any], caller: Caller) -> MessagePayload:
     """Append `thread.message`. Raises E_NOT_FOUND for an unknown pin, E_AUTH when a page speaks as
-    an agent.
+    an agent, E_INVALID_INPUT for an attachment that was not uploaded.
     """
     _refuse_pose(data["role"], caller)
-    _refuse_aim(data, caller)
     with writer():
         selectors.require_pin(pin_id)
+        data = attachments.adopt(data)
         at = now_iso()
         message: MessagePayload = {"id": new_id("msg"), "pinId": pin_id, **data, "at": at}  # type: ignore[typeddict-item]
         append("thread.message", message, subject=pin_id, at=at)
@@ -147,15 +149,13 @@ def _refuse_pose(role: str, caller: Caller) -> None:
 
 
 def _refuse_aim(data: Mapping[str, Any], caller: Caller) -> None:
-    """Every script of a page can read its token, so it must choose neither the agent that acts on
-    its words nor the files that agent opens.
+    """Every script of a page can read its token, so it must not choose the agent that acts on its
+    words. Nobody can choose the files that agent opens: attachments are named by id.
     """
-    if caller.scope != "page":
-        return
-    if "agentSession" in data:
-        told = "a page's token cannot choose the session of a pin"
-    elif any("path" in attachment for attachment in data.get("attachments", ())):
-        told = "a page's token cannot attach files of this machine by their path"
-    else:
-        return
-    raise PinboxError("E_AUTH", told, "use the full token, or leave that field out", status=403)
+    if caller.scope == "page" and "agentSession" in data:
+        raise PinboxError(
+            "E_AUTH",
+            "a page's token cannot choose the session of a pin",
+            "use the full token, or leave that field out",
+            status=403,
+        )

@@ -6,8 +6,9 @@ from typing import Any
 
 from rest_framework import serializers
 
+from pinbox.contract import ATTACHMENT_ID
+
 from .serializers import (
-    AttachmentInput,
     MessageInput,
     PinInput,
     ResolveInput,
@@ -30,7 +31,22 @@ class VerificationShape(VerifyInput):
     at = serializers.CharField()
 
 
+class AttachmentShape(serializers.Serializer[Any]):
+    id = serializers.RegexField(rf"^{ATTACHMENT_ID}$")
+    kind = one_of("screenshot", "file")
+    path = serializers.CharField(required=False)
+    url = serializers.CharField()
+    contentType = serializers.CharField()
+    width = serializers.IntegerField(required=False, min_value=1)
+    height = serializers.IntegerField(required=False, min_value=1)
+
+
+class UploadShape(serializers.Serializer[Any]):
+    attachment = AttachmentShape()
+
+
 class PinShape(PinInput):
+    attachments = AttachmentShape(many=True, required=False)
     kind = one_of("note", "move")
     id = serializers.RegexField(r"^pin_[a-z0-9]{10}$")
     n = serializers.IntegerField(min_value=1)
@@ -45,7 +61,7 @@ class PinShape(PinInput):
 class MessageShape(MessageInput):
     id = serializers.CharField()
     pinId = serializers.CharField()
-    attachments = AttachmentInput(many=True, required=False)
+    attachments = AttachmentShape(many=True, required=False)
     at = serializers.CharField()
 
 

@@ -59,12 +59,27 @@ def newest_open(limit: int) -> list[tuple[str, str | None, str | None]]:
     )
 
 
+_ATTACHED = '"attachments":[{'
+
+
 def heads(pin_ids: list[str]) -> dict[str, tuple[int, str, dict[str, Any]]]:
-    """Number, status and what was pinned (text, kind, target, move, env, author) of each pin that
-    is there, by id.
+    """Number, status and what was pinned (text, kind, target, move, env, author, attachments) of
+    each pin that is there, by id.
     """
-    rows = fetch("SELECT id, n, status, head FROM pins_pin WHERE id IN %s", [pin_ids])
-    return {pin_id: (n, status, _object(head)) for pin_id, n, status, head in rows}
+    # Attachments come after the place of the session, so they begin the other half.
+    rows = fetch(
+        "SELECT id, n, status, head,"
+        " CASE WHEN substr(tail, 1, 16) = %s THEN tail ELSE '' END"
+        " FROM pins_pin WHERE id IN %s",
+        [_ATTACHED, pin_ids],
+    )
+    found = {}
+    for pin_id, n, status, head, tail in rows:
+        pin = _object(head)
+        if tail:
+            pin["attachments"] = _object(tail)["attachments"]
+        found[pin_id] = (n, status, pin)
+    return found
 
 
 def bind(pin_id: str, agent: str, key: str, text: str) -> None:

@@ -105,6 +105,8 @@ ROUTES = [
     ("POST", "/pins/pin_aaaaaaaaaa/resolve", True),
     ("POST", "/pins/pin_aaaaaaaaaa/verify", True),
     ("GET", "/pins/pin_aaaaaaaaaa/events", True),
+    ("POST", "/attachments", True),
+    ("GET", "/media/att_aaaaaaaaaa", True),
     ("GET", "/schema", True),
     ("POST", "/sessions", False),
     ("DELETE", "/sessions/ses_aaaaaaaaaa", False),
@@ -206,13 +208,31 @@ def test_a_page_cannot_aim_a_pin_at_a_session(send):
     assert send("POST", "/pins", token=FULL, body=body).status == 201
 
 
-def test_a_page_cannot_make_an_agent_open_a_file(send):
-    files = [{"id": "att_x", "kind": "file", "path": "/home/somebody/.ssh/id_ed25519"}]
+@pytest.mark.parametrize("token", [FULL, PAGE])
+def test_nobody_can_make_an_agent_open_a_file(send, token):
+    files = [{"id": "att_aaaaaaaaaa", "kind": "file", "path": "/home/somebody/.ssh/id_ed25519"}]
     for path, body in (("/pins", PIN), (None, {"role": "human", "text": "look"})):
         path = path or f"/pins/{data_of(send('POST', '/pins', body=PIN))['id']}/thread"
-        answer = send("POST", path, token=PAGE, body={**body, "attachments": files})
-        assert answer.status == 403
-        assert error_of(answer)["code"] == "E_AUTH"
+        answer = send("POST", path, token=token, body={**body, "attachments": files})
+        assert answer.status == 400
+        assert error_of(answer)["message"].startswith("attachments.0.id: ")
+
+
+def test_a_signed_address_is_good_for_a_page_of_the_app_and_not_for_another_site(send):
+    made = send("POST", "/attachments", token=PAGE, query=b"kind=file", body=b"a note")
+    url = data_of(made)["attachment"]["url"]
+    path, _, query = url.partition("?")
+    fetch = {"token": None, "query": query.encode()}
+    crossed = ("sec-fetch-site", "cross-site")
+
+    # `<img crossorigin>` on the app's page: another host, so "cross-site", and it says its Origin.
+    answer = send("GET", path, **fetch, headers=[crossed, ("origin", ORIGIN)])
+    assert (answer.status, answer.body) == (200, b"a note")
+    assert answer.header("access-control-allow-origin") == ORIGIN
+    for foreign in ([crossed], [("origin", "https://evil.example")]):
+        assert send("GET", path, **fetch, headers=foreign).status == 403
+    assert send("POST", path, **fetch).status == 401
+    assert send("GET", "/pins", **fetch).status == 401
 
 
 @pytest.mark.parametrize("key", ["-x", "--dangerous", ""])

@@ -435,7 +435,6 @@ def test_hostile_text_is_text_on_every_page(admin):
         author={"userId": HOSTILE, "name": HOSTILE + "x"},
         target={"url": HOSTILE, "selector": HOSTILE, "source": {"file": HOSTILE, "via": "none"}},
         env={"browser": HOSTILE, "os": HOSTILE, "branch": HOSTILE},
-        attachments=[{"id": HOSTILE, "kind": "file", "path": HOSTILE}],
     )
     loop.say(pin, HOSTILE, "mirror", origin=HOSTILE, edit={"selector": HOSTILE, "texts": [HOSTILE]})
     loop.resolve(pin, note=HOSTILE, commit=HOSTILE)

@@ -115,6 +115,7 @@ def hub_with(place, changes):
     script = (
         "import sys; from pinbox import hub; load = hub.load_stack\n"
         "def changed(project):\n    load(project)\n"
+        "    import django; django.setup(set_prefix=False)\n"
         f"    from pinbox_site import server; from pins import live; {changes}\n"
         "hub.load_stack = changed\nsys.exit(hub.main())"
     )
