@@ -146,8 +146,9 @@ def mark_django(engine: Engine, files: Files) -> None:
         template, origin = find_template(name, dirs, skip)
         try:
             _mark_template(template, files)
-        except Exception:
-            logger.exception("the template %s is not marked", name)
+        except Exception as error:
+            logger.error("the template %s is not marked: %s", name, type(error).__name__)
+            logger.debug("the template %s is not marked", name, exc_info=error)
         return template, origin
 
     engine.find_template = find_and_mark  # type: ignore[method-assign]

@@ -91,8 +91,9 @@ class DjangoMiddleware:
     ) -> HttpResponseBase:
         try:
             return self._changed(request, response, answer)
-        except Exception:
-            logger.exception("the toolbar could not be put into a page")
+        except Exception as error:
+            logger.error("the toolbar could not be put into a page: %s", type(error).__name__)
+            logger.debug("the toolbar could not be put into a page", exc_info=error)
             return response
 
     def _changed(

@@ -137,8 +137,9 @@ class Toolbar:
         """
         try:
             return self._put(answer, status, list(headers), body, nonce, mounted)
-        except Exception:
-            logger.exception("the toolbar could not be put into a page")
+        except Exception as error:
+            logger.error("the toolbar could not be put into a page: %s", type(error).__name__)
+            logger.debug("the toolbar could not be put into a page", exc_info=error)
             return None
 
     def _put(
