@@ -1,5 +1,5 @@
 # Every target makes what it needs in .venv; nothing is installed outside this folder.
-#   make demo     the main loop, for real, in a scratch project
+#   make demo     the main loop, for real, in a scratch project; on a terminal, then a page to click
 #   make test     the whole suite on SQLite; ARGS="tests/hub -k resolve" narrows it
 #   make lint     formatting, lints, types, import rules
 #   make docs     write again what is generated in docs/

@@ -1,11 +1,14 @@
 """The main loop of Pinbox, for real, in a scratch project: pin, hand over, answer, fix, accept.
 
-Every line that starts with `$` is a command that runs; what follows it is what it printed. The only
-part played here is the agent: its hook gets the payloads that Claude Code sends, and what it types
-in its own shell stands behind `agent$`. On a terminal the hub stays up at the end, with a link into
-the admin, until Ctrl-C. Standard library only; run it by `make demo`.
+The project is `examples/django_page`. Every line that starts with `$` is a command that runs; what
+follows it is what it printed. Two parts are played here: the hand on the mouse, which sends what
+the toolbar in the page sends, and the agent: its hook gets the payloads that Claude Code sends, and
+what it types in its own shell stands behind `agent$`. On a terminal the page stays up at the end,
+to be clicked, until Ctrl-C; elsewhere the demo ends by itself. Standard library only; run it by
+`make demo`.
 """
 
+import contextlib
 import json
 import os
 import pty
@@ -13,22 +16,16 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 import uuid
 from pathlib import Path
 
-PAGE = """\
-<!doctype html>
-<title>Shop</title>
-<style>
-  .pay { width: 40px; overflow: hidden }
-</style>
-<h1>Checkout</h1>
-<button class="pay">Pay now</button>
-<p>Your total is 30.0 EUR</p>
-"""
+PROJECT = Path(__file__).resolve().parent / "django_page"
 
 BIN = Path(sys.executable).parent
 ON_TERMINAL = sys.stdout.isatty()
@@ -52,7 +49,8 @@ class Shell:
 
     def __init__(self, folder: Path) -> None:
         self.project = folder / "shop"
-        self.project.mkdir()
+        shutil.copytree(PROJECT, self.project, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        (self.project / ".gitignore").write_text("__pycache__/\n")
         home = folder / "home"
         home.mkdir(mode=0o700)
         self.env = {
@@ -105,6 +103,80 @@ class Shell:
         return b"".join(chunks).decode().replace("\r\n", "\n")
 
 
+class Page:
+    """The app's own page, served by its own command, and the hand on the mouse."""
+
+    def __init__(self, shell: Shell) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.address = f"http://localhost:{port}/"
+        command = f"python manage.py runserver localhost:{port}"
+        print(f"{BOLD}$ {command} &{PLAIN}", flush=True)
+        self._log = (shell.project.parent / "runserver.log").open("wb")
+        self._process = subprocess.Popen(
+            [sys.executable, *command.split()[1:]],
+            cwd=shell.project,
+            env=shell.env,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,  # with the child that it starts anew when a file changes
+        )
+
+    def close(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGTERM)
+        self._process.wait()
+        self._log.close()
+
+    def wait_for_toolbar(self) -> dict[str, str]:
+        """Reload until the page has the toolbar; the attributes of its tag."""
+        tag = self.wait_for(r"<script [^>]*/toolbar/toolbar.js[^>]*>")
+        print(re.sub(r'(data-token=")[^"]*', r"\1…", tag), flush=True)
+        return dict(re.findall(r'([a-z-]+)="([^"]*)"', tag))
+
+    def wait_for(self, pattern: str) -> str:
+        """Reload until the page matches; what matched."""
+        deadline, html = time.monotonic() + DEADLINE_S, ""
+        while time.monotonic() < deadline and self._process.poll() is None:
+            with contextlib.suppress(OSError):
+                html = self.html()
+                found = re.search(pattern, html)
+                if found:
+                    return found[0]
+            time.sleep(0.1)
+        log = Path(self._log.name).read_text()
+        raise Failed(f"{pattern!r} is missing in:\n{html}\nThe server said:\n{log}")
+
+    def html(self) -> str:
+        with urllib.request.urlopen(self.address, timeout=DEADLINE_S) as answer:
+            text: str = answer.read().decode()
+        return text
+
+    def click(self, selector: str, element: str, text: str, tag: dict[str, str]) -> str:
+        """What the toolbar sends for a click on `element`, with its page token; the pin's id."""
+        name, _, kind = element.partition(".")
+        found = re.search(rf'<{name} data-pb-source=(\S+):(\d+) class="{kind}"', self.html())
+        if not found:
+            raise Failed(f"{element} has no source mark")
+        source = {"file": found[1], "line": int(found[2]), "via": "framework"}
+        target = {"url": self.address, "selector": selector, "tag": name, "source": source}
+        body = {"text": text, "author": {"userId": "ada", "name": "Ada"}, "target": target}
+        request = urllib.request.Request(
+            tag["data-endpoint"] + "/pins",
+            data=json.dumps(body).encode(),
+            headers={
+                "Authorization": f"Bearer {tag['data-token']}",
+                "Content-Type": "application/json",
+                "Origin": self.address.rstrip("/"),
+            },
+        )
+        print(f"{BOLD}> click on {selector}, then: {text}{PLAIN}", flush=True)
+        with urllib.request.urlopen(request, timeout=DEADLINE_S) as answer:
+            pin: str = json.load(answer)["data"]["id"]
+        return pin
+
+
 class Agent:
     """The coding agent's side: its hooks, and the commands it types in its own shell."""
 
@@ -146,14 +218,15 @@ def pin_id(printed: str) -> str:
     return found[0]
 
 
-def play(shell: Shell) -> None:
-    page = shell.project / "index.html"
-    page.write_text(PAGE)
-    say("A project with one page, and Pinbox set up for Claude Code and git.")
-    shell.run("git init -q -b main && git add . && git commit -q -m 'A checkout page'")
+def play(shell: Shell, running: contextlib.ExitStack) -> Page:
+    template = shell.project / "templates" / "basket.html"
+    say("A Django project with one page, and Pinbox set up for Claude Code and git.")
+    shell.run("git init -q -b main && git add . && git commit -q -m 'A basket'")
     shell.run("pinbox init --agent claude --yes")
 
-    say("Nobody started a server: the first command does.")
+    say("Its server is started as ever. Nobody starts a hub: the first look at the page does.")
+    page = running.enter_context(contextlib.closing(Page(shell)))
+    tag = page.wait_for_toolbar()
     shell.run("pinbox summary")
 
     say("The agent opens a session. No pins yet: its hook says nothing at all.")
@@ -161,23 +234,27 @@ def play(shell: Shell) -> None:
     if agent.hook("SessionStart", source="startup"):
         raise Failed("a hook without pins spoke")
 
-    say("A person looks at the page and drops two pins.")
-    button = pin_id(shell.run("pinbox pin 'The pay button is cut off' --file index.html:4"))
-    total = pin_id(shell.run("pinbox pin 'Show two decimals in the total' --file index.html:8"))
+    say("A person looks at the page and drops a pin there, and another one on the terminal.")
+    button = page.click("button.pay", "button.pay", "The pay button is cut off", tag)
+    pinned = shell.run(
+        "pinbox pin 'Show two decimals in the total' --file templates/basket.html:12"
+    )
+    total = pin_id(pinned)
     expect(shell.run("pinbox list"), button, total)
 
-    say("On the next prompt the hook puts them before the agent's model.")
+    say("On the next prompt the hook puts them before the agent's model, with template and line.")
     expect(
         agent.hook("UserPromptSubmit", prompt="Fix what is pinned."),
         *(button, total, "The pay button is cut off", "Show two decimals in the total"),
+        *("templates/basket.html:13", "templates/basket.html:12"),
     )
     expect(shell.run("pinbox deliveries"), "handed over")
 
     say("The agent answers on the thread, in its own shell.")
-    agent.run(f"pinbox reply {button} 'The button is 40px wide; I let it grow.' --as agent")
+    agent.run(f"pinbox reply {button} 'The button is 56px wide; I let it grow.' --as agent")
 
     say("It fixes the first pin. The commit's trailer resolves it.")
-    page.write_text(page.read_text().replace("width: 40px; overflow: hidden", "min-width: 40px"))
+    template.write_text(template.read_text().replace("width: 56px; overflow", "overflow"))
     agent.run(f"git commit -q -a -m 'Let the pay button grow' -m 'Fixes {button}'")
     expect(shell.run(f"pinbox show {button}"), "resolved", "I let it grow")
 
@@ -190,7 +267,7 @@ def play(shell: Shell) -> None:
 
     say("... which the agent, about to stop, is told once.")
     expect(agent.hook("Stop", stop_hook_active=False), total, "It still says 30.0.")
-    page.write_text(page.read_text().replace("30.0 EUR", "30.00 EUR"))
+    template.write_text(template.read_text().replace("{{ total }}", "{{ total|floatformat:2 }}"))
     agent.run(f"git commit -q -a -m 'Two decimals' -m 'Fixes {total}'")
     agent.hook("Stop", stop_hook_active=True)
     agent.hook("SessionEnd", reason="other")
@@ -199,12 +276,18 @@ def play(shell: Shell) -> None:
     expect(shell.run("pinbox deliveries"), "acknowledged")
     if not re.search(r"open +0\nresolved +2\nsessions +0\n", shell.run("pinbox summary")):
         raise Failed("something is still open")
+    print(page.wait_for(r"<b [^>]*>30\.00 EUR</b>"), flush=True)
+    return page
 
 
-def stay(shell: Shell) -> None:
-    say("The hub stays up. Log in to its admin with this link, once; Ctrl-C ends the demo.")
+def stay(shell: Shell, page: Page) -> None:
+    say("Now it is your turn. The page stays up; Ctrl-C ends the demo. Open")
+    print(f"\n  {BOLD}{page.address}{PLAIN}\n")
+    print("  and press P (or the pin in the bar), click on something, write, send with Ctrl-Enter.")
+    print("  `pinbox list` in the folder below shows it; an agent there would be told.", flush=True)
+    say("The admin, by a link that works once:")
     shell.run("pinbox admin")
-    print(f"\n{FAINT}# or try commands of your own:{PLAIN}")
+    print(f"\n{FAINT}# Commands of your own:{PLAIN}")
     print(f"cd {shell.project} && export HOME={shell.env['HOME']} PATH={BIN}:$PATH", flush=True)
     signal.pause()
 
@@ -216,16 +299,18 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = Path(tempfile.mkdtemp(prefix="pinbox-demo-"))
     shell = Shell(folder)
+    running = contextlib.ExitStack()
     try:
-        play(shell)
+        page = play(shell, running)
         if ON_TERMINAL and sys.stdin.isatty():
-            stay(shell)
+            stay(shell, page)
     except KeyboardInterrupt:
         print()
     except Failed as problem:
         print(f"\nThe demo failed: {problem}", file=sys.stderr)
         return 1
     finally:
+        running.close()
         stop = [str(BIN / "pinbox"), "stop"]
         subprocess.run(stop, cwd=shell.project, env=shell.env, capture_output=True, check=False)
         shutil.rmtree(folder, ignore_errors=True)
