@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from . import commands, reading, turns, writing
+from . import commands, reading, sockets, turns, writing
 from .figures import Figure, write
 
 #: name -> (what measures it, how many samples of each side a run takes)
@@ -19,6 +19,8 @@ SCRIPTS: dict[str, tuple[Callable[[int], list[Figure]], int]] = {
     "pages": (reading.pages, 60),
     "post": (writing.post_pins, 7),
     "append": (writing.append_rate, 7),
+    "fan-out": (sockets.fan_out, 30),
+    "catch-up": (sockets.catch_up, 3),
 }
 
 

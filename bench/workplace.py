@@ -7,14 +7,18 @@ import os
 import re
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.parse
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+from .pins import pin_input
 
 ROOT = Path(__file__).resolve().parent.parent
 PINBOX = Path(sys.executable).with_name("pinbox")
@@ -98,6 +102,19 @@ class Workplace:
             raise RuntimeError(done.stderr)
         return dict(json.loads(done.stdout))
 
+    def seed_log(self, count: int) -> None:
+        """Fill the log alone, of a project whose hub does not run: nothing that is rebuilt from
+        it.
+        """
+        self.pinbox("summary")  # makes the database
+        self.stop_hub()
+        with closing(sqlite3.connect(self.project / ".pinbox" / "pinbox.db")) as database, database:
+            database.executemany(
+                "INSERT INTO pins_event (seq, type, at, subject, payload)"
+                " VALUES (?, 'pin.created', '2026-01-01T00:00:00.000Z', 'pin_aaaaaaaaaa', ?)",
+                ((seq, json.dumps(pin_input(seq))) for seq in range(1, count + 1)),
+            )
+
     def hub(self) -> dict[str, Any]:
         """The state of the running hub, started when there is none."""
         self.pinbox("summary")
@@ -127,6 +144,11 @@ class Workplace:
 
     def ask(self, method: str, path: str, body: object = None, **headers: str) -> bytes:
         """One request on the kept connection; the answer's body. Raises on any error status."""
+        self.send(method, path, body, **headers)
+        return self.receive()
+
+    def send(self, method: str, path: str, body: object = None, **headers: str) -> None:
+        """A request, the answer to which is still to be received."""
         if self._connection is None:
             self.connect()
         assert self._connection is not None
@@ -135,10 +157,13 @@ class Workplace:
         if data is not None:
             sent["Content-Type"] = "application/json"
         self._connection.request(method, path, body=data, headers=sent)
+
+    def receive(self) -> bytes:
+        assert self._connection is not None
         answer = self._connection.getresponse()
         text = answer.read()
         if answer.status >= 400:
-            raise RuntimeError(f"{method} {path}: {answer.status} {text[:300]!r}")
+            raise RuntimeError(f"{answer.status} {text[:300]!r}")
         return text
 
     def data(self, method: str, path: str, body: object = None) -> Any:
