@@ -8,6 +8,7 @@ for it is read while the hub starts.
 import base64
 import binascii
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,6 +16,7 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
+from pinbox.agents.resume import Permissions
 from pinbox.contract import PinboxError
 
 #: How Standard Webhooks writes a secret: this, and then base64.
@@ -186,6 +188,54 @@ def _token(environ: Mapping[str, str], name: str, setting: str) -> str:
     return token
 
 
+# --- resume ---------------------------------------------------------------------------------------
+
+#: Milliseconds that a resumed agent may work.
+DEFAULT_RESUME_TIMEOUT_MS: Final = 900_000
+_PERMISSIONS: Final[dict[str, Permissions]] = {
+    "": "",
+    "none": "",
+    "edit": "edit",
+    "edit+network": "edit+network",
+}
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def resume_is_on(environ: Mapping[str, str] = os.environ) -> bool:
+    """PINBOX_RESUME. A team's hub resumes nothing unless told to: its sessions are on other
+    machines.
+    """
+    is_team = bool(_read(environ, "PINBOX_ALLOWED_HOSTS"))
+    return flag(environ, "PINBOX_RESUME", default=not is_team)
+
+
+def resume_timeout(environ: Mapping[str, str] = os.environ) -> timedelta:
+    """PINBOX_RESUME_TIMEOUT_MS."""
+    return milliseconds(environ, "PINBOX_RESUME_TIMEOUT_MS", default=DEFAULT_RESUME_TIMEOUT_MS)
+
+
+def resume_permissions(environ: Mapping[str, str] = os.environ) -> Permissions:
+    """PINBOX_RESUME_PERMISSIONS."""
+    word = _read(environ, "PINBOX_RESUME_PERMISSIONS").lower()
+    if word not in _PERMISSIONS:
+        raise _wrong(
+            "PINBOX_RESUME_PERMISSIONS is none of those that there are",
+            "Set it to none, edit or edit+network.",
+        )
+    return _PERMISSIONS[word]
+
+
+def resume_variables(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """PINBOX_RESUME_ENV: names of variables that a resumed agent gets beside the usual ones."""
+    names = tuple(_read(environ, "PINBOX_RESUME_ENV").replace(",", " ").split())
+    if not all(_VARIABLE.fullmatch(name) for name in names):
+        raise _wrong(
+            "PINBOX_RESUME_ENV is not a list of names of environment variables",
+            "Give names alone, such as `SSH_AUTH_SOCK MISTRAL_API_KEY`.",
+        )
+    return names
+
+
 # --- all of them ----------------------------------------------------------------------------------
 
 #: Id of the system check -> the reader that says what is wrong.
@@ -193,6 +243,10 @@ _CHECKED: Final[dict[str, Callable[[Mapping[str, str]], object]]] = {
     "pinbox.E010": webhook,
     "pinbox.E011": openclaw,
     "pinbox.E012": escalate_after,
+    "pinbox.E013": resume_is_on,
+    "pinbox.E014": resume_timeout,
+    "pinbox.E015": resume_permissions,
+    "pinbox.E016": resume_variables,
 }
 
 

@@ -20,6 +20,7 @@ from .retry import PULLS
 ADAPTERS: Final = {
     "hooks": "hooks:HooksAdapter",
     "openclaw": "openclaw:OpenClawAdapter",
+    "resume": "resume:ResumeAdapter",
     "webhook": "webhook:WebhookAdapter",
 }
 

@@ -412,11 +412,19 @@ def spawn_command(project: Path) -> list[str]:
 
 
 def hub_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The caller's environment without what belongs to its git hook, agent or Django project."""
+    """The caller's environment without what belongs to its git hook, agent or Django project.
+
+    Where an agent keeps its sessions and how it reaches its model stays: the hub resumes sessions.
+    """
+    from .agents import RESUMES  # not for a command that finds a hub
+    from .agents.resume import is_named
+
+    settings = [name for agent in RESUMES.values() for name in agent.ENVIRONMENT]
     kept = {
         name: value
         for name, value in environ.items()
-        if not name.startswith(_DROPPED_PREFIXES) and name not in _DROPPED_NAMES
+        if is_named(name, settings)
+        or not (name.startswith(_DROPPED_PREFIXES) or name in _DROPPED_NAMES)
     }
     kept.pop("PWD", None)
     # A relative entry would mean another folder than in the caller's shell.

@@ -39,6 +39,7 @@ from pinbox.project import (
     HubState,
     NoHub,
     find,
+    keep_files_private,
     pinbox_dir,
     private_write,
     process_mark,
@@ -287,7 +288,7 @@ def run(project: Path, *, port: int = 0, detached: bool = False) -> int:
     """Serve `project` until told to stop or idle; exit code. AlreadyServed and PinboxError when it
     cannot start.
     """
-    os.umask(0o077)
+    keep_files_private()
     _allow_many_connections()
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -327,7 +328,7 @@ def _leave(number: int, frame: FrameType | None) -> NoReturn:
 
 def manage(words: list[str]) -> int:
     """Run one of the hub's management commands on the project of PINBOX_PROJECT, else of here."""
-    os.umask(0o077)
+    keep_files_private()
     named = os.environ.get("PINBOX_PROJECT")
     load_stack(Path(named) if named else find())
     from django.core.management import execute_from_command_line

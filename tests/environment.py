@@ -50,6 +50,8 @@ HOME.mkdir(mode=0o700)
 os.environ["HOME"] = str(HOME)
 os.environ["GIT_CONFIG_NOSYSTEM"] = "1"
 os.environ["TZ"] = "UTC"
+# No hub of a test may start an agent that happens to be installed here; who tests that says so.
+os.environ["PINBOX_RESUME"] = "0"
 
 #: The project of the tests that run inside this process; processes they start find their own.
 PROJECT = SCRATCH / "project"

@@ -1,15 +1,17 @@
 """What each agent program says to its hooks and what it lets a hook answer, one module per agent.
 
-A module here has a NAME and two functions: `parse(body) -> HookCall | None` and
-`render(call, text) -> bytes`. All of it is pure: no clock, no files, no network.
+A module of an agent whose hooks we know has a NAME and two functions: `parse(body) -> HookCall |
+None` and `render(call, text) -> bytes`. One whose ended sessions can be resumed offers what
+`resume.Resume` asks for. All of it is pure: no clock, no files, no network.
 """
 
 from typing import Final, Protocol
 
-from pinbox.agents import claude
+from pinbox.agents import claude, codex, hermes
 from pinbox.agents.payload import HookCall
+from pinbox.agents.resume import Resume
 
-__all__ = ["AGENTS", "HookCall", "parse", "render"]
+__all__ = ["AGENTS", "RESUMES", "HookCall", "parse", "render"]
 
 
 class Dialect(Protocol):
@@ -23,6 +25,11 @@ class Dialect(Protocol):
 
 
 AGENTS: Final[dict[str, Dialect]] = {claude.NAME: claude}
+RESUMES: Final[dict[str, Resume]] = {
+    claude.NAME: claude,
+    codex.NAME: codex,
+    hermes.NAME: hermes,
+}
 
 
 def parse(agent: str, body: bytes) -> HookCall | None:

@@ -1,4 +1,4 @@
-"""Claude Code: its hook payloads, and the one shape of output it takes as context.
+"""Claude Code: its hook payloads, the one shape of output it takes as context, and its resume.
 
 See https://code.claude.com/docs/en/hooks. A top-level `additionalContext` is ignored by it, so the
 text always goes inside `hookSpecificOutput` with the event's own name.
@@ -7,7 +7,9 @@ text always goes inside `hookSpecificOutput` with the event's own name.
 from typing import Final
 
 from pinbox.agents import payload
+from pinbox.agents import resume as resumes
 from pinbox.agents.payload import HookCall
+from pinbox.agents.resume import Answer, Command, Permissions
 
 NAME: Final = "claude"
 
@@ -62,3 +64,61 @@ def context(text: str, event: str) -> bytes:
 def hold(text: str) -> bytes:
     """Text that makes the turn go on instead of ending."""
     return context(text, "Stop")
+
+
+# --- going on with an ended session ---------------------------------------------------------------
+
+PROGRAM: Final = "claude"
+KEY: Final = resumes.UUID
+HELP: Final[tuple[str, ...]] = ()
+ENVIRONMENT: Final[tuple[str, ...]] = (
+    "ANTHROPIC_*",
+    "CLAUDE_CONFIG_DIR",
+    *("CLAUDE_CODE_USE_*", "CLAUDE_CODE_SKIP_*", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_CLIENT_*"),
+    *("CLAUDE_CODE_API_KEY_HELPER_TTL_MS", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_EFFORT_LEVEL"),
+    *("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "CLAUDE_CODE_SUBAGENT_MODEL", "CLAUDE_CODE_SHELL"),
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+    *("DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "API_TIMEOUT_MS"),
+    # Models by way of a cloud.
+    *("AWS_*", "CLOUD_ML_REGION", "VERTEX_REGION_*", "GOOGLE_APPLICATION_CREDENTIALS"),
+    *("GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "AZURE_*"),
+)
+#: Last in the command: the option takes every word that follows it.
+_MAY_EDIT: Final = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash(pinbox:*)")
+
+
+def resume(key: str, text: str, *, permissions: Permissions, help_text: str) -> Command:
+    arguments = ("-p", "--resume", key, "--output-format", "json")
+    return Command(arguments=arguments + (_MAY_EDIT if permissions else ()), stdin=text)
+
+
+def read(exit_code: int | None, stdout: str, stderr: str) -> Answer:
+    """One object on stdout, and nothing at all on stdout when the session is refused."""
+    result = next((one for one in resumes.json_objects(stdout) if one.get("type") == "result"), {})
+    key = resumes.string(result.get("session_id")) or None
+    said = resumes.string(result.get("result")) or stderr
+    if "No conversation found with session ID" in stderr or (
+        "--resume requires a valid session ID" in stderr
+    ):
+        return resumes.failed(stderr, key=key, trouble="refused")
+    if exit_code != 0 or result.get("is_error") is not False:
+        status = resumes.number(result.get("api_error_status"))
+        is_cut_off = resumes.string(result.get("api_error")) == "connection_failed"
+        return resumes.failed(
+            said, key=key, status=status, trouble="network" if is_cut_off else None
+        )
+    if result.get("num_turns") == 0:  # exit code 0, no error, and no word to the model
+        why = "one of its own hooks dropped the prompt"
+        return resumes.failed(said, key=key, trouble="unclear", why=why)
+    return Answer(key=key, said=said + _denied(result.get("permission_denials")))
+
+
+def _denied(denials: object) -> str:
+    """A line that names the tools it was not permitted to use."""
+    tools = [
+        resumes.string(one.get("tool_name"))
+        for one in (denials if isinstance(denials, list) else ())
+        if isinstance(one, dict)
+    ]
+    names = ", ".join(sorted({tool for tool in tools if tool}))
+    return f"\n\n(not permitted: {names})" if names else ""

@@ -50,7 +50,9 @@ def test_the_hub_inherits_nothing_of_git_agents_python_or_the_application():
     strange = {
         "GIT_DIR": "x",
         "CLAUDECODE": "1",
-        "CODEX_HOME": "x",
+        "CLAUDE_CODE_SESSION_ID": "x",
+        "CODEX_THREAD_ID": "x",
+        "CODEX_SANDBOX_NETWORK_DISABLED": "1",
         "HERMES_SESSION_ID": "x",
         "OPENCLAW_SESSION_KEY": "x",
         "DJANGO_SETTINGS_MODULE": "x",
@@ -69,6 +71,18 @@ def test_the_hub_finds_openclaw_s_gateway_as_its_user_would():
     kept = {"PATH": "/usr/bin", "OPENCLAW_STATE_DIR": "/its/state", "OPENCLAW_GATEWAY_TOKEN": "x"}
     shell = {"OPENCLAW_SHELL": "exec", "OPENCLAW_SESSION_KEY": "agent:main:main"}
     assert daemon.hub_environment({**kept, **shell}) == kept
+
+
+def test_the_hub_knows_where_agents_keep_their_sessions_and_how_they_reach_their_models():
+    kept = {
+        "PATH": "/usr/bin",
+        "CLAUDE_CONFIG_DIR": "/home/a/work",
+        "CLAUDE_CODE_USE_BEDROCK": "1",
+        "CODEX_HOME": "/home/a/codex",
+        "HERMES_HOME": "/home/a/hermes",
+        "ANTHROPIC_API_KEY": "x",
+    }
+    assert daemon.hub_environment(kept) == kept
 
 
 @pytest.mark.parametrize(
