@@ -22,9 +22,9 @@ DEADLINE_S: Final = 10.0
 
 _REASONS: Final[Mapping[int, Reason]] = {401: "auth", 403: "auth", 429: "rate_limit"}
 _WORDS: Final = {
-    401: "which says that the signature or a credential is wrong",
-    403: "which says that the signature or a credential is wrong",
-    410: "which asks never to be called again",
+    401: "it says that the signature or a credential is wrong",
+    403: "it says that the signature or a credential is wrong",
+    410: "it asks never to be called again",
     429: "too many requests",
 }
 
