@@ -23,7 +23,7 @@ from pinbox import hub
 from pinbox.contract import MAX_BODY_BYTES, MAX_HOOK_BODY_BYTES, PinboxError
 from pinbox.lobby import Lobby
 
-from . import idle, runtime
+from . import auth, idle, runtime
 
 logger = logging.getLogger(__name__)
 
@@ -410,6 +410,9 @@ def serve(claim: hub.Claim, lobby: Lobby | None) -> int:
             started_at=state.started_at,
         )
     )
+    if lobby and (fault := auth.fault()):
+        # A command started this hub, and the person behind it reads no /health.
+        raise fault
     from .asgi import application
     from .schema import prepare_database
 

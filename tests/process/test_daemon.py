@@ -527,6 +527,15 @@ def test_a_wrong_idle_limit_stops_the_start_with_its_name(place):
     assert b"could not start: PINBOX_IDLE_MS" in done.stdout + done.stderr
 
 
+def test_a_wrong_set_up_of_delivery_is_said_by_the_command_that_would_have_started_the_hub(place):
+    wrong = {**place.environ, "PINBOX_WEBHOOK_URL": "https://app.example/hidden"}
+    done = place.run("list", check=False, env=wrong)
+    assert done.returncode == 5
+    said = done.stdout + done.stderr
+    assert b"could not start: delivery is misconfigured: PINBOX_WEBHOOK_URL is set" in said
+    assert b"hidden" not in said
+
+
 def test_a_home_that_cannot_be_written_is_one_error_with_a_hint(place):
     place.home.rmdir()
     place.home.write_text("a file")
