@@ -18,6 +18,8 @@ Header = tuple[str, str]
 
 #: Bytes. A larger page goes out as it came: buffering it would cost more than the toolbar gives.
 MAX_PAGE_BYTES: Final = 8 * 1024 * 1024
+#: Bytes. A page that ends in an odd way is read from its start, if that takes less than a second.
+MAX_READ_BYTES: Final = 1024 * 1024
 #: Describe the bytes of a whole answer, so they are wrong once it has changed.
 _VALIDATORS: Final = frozenset(
     ("etag", "last-modified", "content-md5", "digest", "repr-digest", "content-digest")
@@ -30,13 +32,17 @@ _LOOPBACK: Final = re.compile(
     r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?\Z", re.IGNORECASE
 )
 _BODY_END: Final = re.compile(rb"</body(?=[ \t\n\r\f/>])", re.IGNORECASE)
-#: What follows the last `</body>` of nearly every page; then it need not be looked for with care.
+#: What follows the last `</body>` of nearly every page: nothing but its end, comments, and scripts
+#: that somebody put there. Then the place need not be looked for with care.
 _PLAIN_TAIL: Final = re.compile(
-    rb"</body\s*>\s*(?:</html\s*>\s*)?(?:<!--(?:(?!-->|</body).)*-->\s*)*\Z",
+    rb"</body\s*+>(?:\s++|</html\s*+>|<!--(?!-?>)(?:(?!--!?>|</body).)*+-->"
+    rb"|<(script|style)(?:\s[^<>\"']*+(?:\"[^\"]*+\"[^<>\"']*+|'[^']*+'[^<>\"']*+)*+)?+>"
+    rb"(?:(?!</(?:script|style|body)|<!--).)*+</\1\s*+>)*+\Z",
     re.IGNORECASE | re.DOTALL,
 )
 _META_POLICY: Final = re.compile(
-    rb"<meta\s[^>]*http-equiv\s*=\s*[\"']?content-security-policy[\"'\s][^>]*", re.IGNORECASE
+    rb"<meta\s[^>]{0,2000}?http-equiv\s*=\s*[\"']?content-security-policy[\"'\s][^>]*",
+    re.IGNORECASE,
 )
 _META_CONTENT: Final = re.compile(r"content\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 
@@ -201,12 +207,20 @@ def _end_of_body(body: bytes) -> int | None:
         pass
     if found is None:
         return None
-    if _PLAIN_TAIL.match(body, found.start()):
+    if _PLAIN_TAIL.match(body, found.start()) and not _is_inside(body[: found.start()].lower()):
         return found.start()
+    if len(body) > MAX_READ_BYTES:
+        return None
     # It may stand in a comment or a script. Latin-1 gives every byte one character.
     tags, _ = walk(body.decode("latin-1"))
     ends = [tag.start for tag in tags if tag.is_end and tag.name == "body"]
     return ends[-1] if ends else None
+
+
+def _is_inside(before: bytes) -> bool:
+    """Whether what follows `before` may belong to a comment or script that began there."""
+    pairs = ((b"<!--", b"-->"), (b"<script", b"</script"), (b"<style", b"</style"))
+    return any(before.rfind(begin) > before.rfind(end) for begin, end in pairs)
 
 
 def changed_headers(headers: Iterable[Header], size: int) -> list[Header]:

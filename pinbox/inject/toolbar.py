@@ -61,7 +61,14 @@ class Toolbar:
                     site = value.strip().lower()
                 case "x-forwarded-host" | "x-forwarded-for" | "x-real-ip" | "forwarded":
                     forwarded.append((name, value))
-        if hosts != 1 or method.upper() == "HEAD" or not page.is_near(host, peer, forwarded):
+        if hosts != 1 or method.upper() == "HEAD":
+            return None
+        if not page.is_near(host, peer, forwarded):
+            if destination == "document":  # a person looks at it, and may wonder
+                self.finder.say_once(
+                    "a page was asked for under another name than localhost or 127.0.0.1, or from"
+                    " another machine or container: such pages have no toolbar"
+                )
             return None
         return Answer(page.wants_page(method, destination, site), Page())
 

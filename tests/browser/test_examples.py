@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import Hub
+from pinbox import marks
+from tests.browser.conftest import Hub, tag
 from tests.wait import wait_until
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -116,3 +117,15 @@ def test_a_page_that_stays_open_finds_its_hub_on_another_port(view, hub):
             view.page.keyboard.type("Still here")
             view.send()
             view.wait(hub.pins, "the pin is at the new address")
+
+
+def test_odd_letters_of_a_file_s_name_are_as_they_are_on_disk(view, hub, site):
+    mark = marks.Files("/").name("/my templates/ä#1.html")
+    page = f"<body><h1 data-pb-source={mark}:3>Title</h1>{tag(hub)}</body>"
+    view.open(site.put("/", page))
+    view.place("h1")
+    view.page.keyboard.type("here")
+    view.send()
+    view.wait(hub.pins)
+    found = hub.pins()[0]["target"]["source"]
+    assert found == {"file": "my templates/ä#1.html", "line": 3, "via": "framework"}

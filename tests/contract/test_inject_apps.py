@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django import VERSION as django_version
 
 from pinbox.project import HubState, NoHub, project_id, read_hub
 from tests.wait import wait_until
@@ -151,6 +152,15 @@ def test_a_page_under_another_name_holds_no_token(site, host):
 @pytest.mark.parametrize("header", ["x_forwarded_for", "x_real_ip"])
 def test_a_page_for_somebody_behind_a_tunnel_holds_no_token(site, header):
     assert site.get("/", **{header: "203.0.113.9"}).body == PAGE.encode()
+
+
+def test_a_person_who_looks_at_such_a_page_finds_the_reason_in_the_log(project, hub, caplog):
+    with SITES["flask"](project.path) as site:
+        for name in ("shop.example", "0.0.0.0:8000"):
+            site.get("/", host=name, sec_fetch_dest="document")
+    (said,) = [r.getMessage() for r in caplog.records if r.name == "pinbox.inject"]
+    assert "another name than localhost" in said
+    assert "shop.example" not in said
 
 
 def test_what_a_page_loads_by_script_stays_as_it_is(site):
@@ -457,3 +467,20 @@ def test_a_nonce_that_django_makes_on_demand_is_asked_for_by_pages_alone(project
         policy = answer.header("content-security-policy") or ""
         assert f"'nonce-{NONCE}'" in policy
         assert "nonce" not in (site.get("/fragment").header("content-security-policy") or "")
+
+
+@pytest.mark.skipif(django_version < (6, 0), reason="Django writes policies itself from 6.0 on")
+def test_the_nonce_of_django_s_own_policy_is_kept(project, hub):
+    from django.core.handlers.wsgi import WSGIHandler
+    from django.utils.csp import CSP  # type: ignore[import-not-found, unused-ignore]
+
+    outside = "django.middleware.csp.ContentSecurityPolicyMiddleware"
+    policy = {"script-src": [CSP.SELF, CSP.NONCE]}
+    with (
+        inject_apps.django_settings(project.path, outside, SECURE_CSP=policy),
+        web.wsgi(WSGIHandler()) as site,
+    ):
+        answer = site.get("/")
+        nonce = tag_of(answer)["nonce"]
+        assert nonce
+        assert f"'nonce-{nonce}'" in (answer.header("content-security-policy") or "")

@@ -208,6 +208,19 @@ def test_every_block_tag_that_puts_out_what_it_holds_is_marked(templates):
     assert marked_in(templates.django("page.html", x=[])) == [("i", "page.html:2")] * 8
 
 
+@pytest.mark.skipif(django.VERSION < (6, 0), reason="partials came with Django 6.0")
+def test_a_partial_has_the_lines_it_is_written_on(templates):
+    templates.write(
+        page="{% partialdef row inline %}\n<b>{{ a }}</b>{% endpartialdef %}<p>\n{% partial row %}"
+    )
+    assert marked_in(templates.django("page.html", a=1)) == [
+        ("b", "page.html:2"),
+        ("p", "page.html:2"),
+        ("b", "page.html:2"),
+    ]
+    assert marked_in(templates.django("page.html#row", a=1)) == [("b", "page.html:2")]
+
+
 def test_translated_texts_keep_their_names(templates):
     templates.write(
         page="{% load i18n %}{% blocktranslate with a=1 %}<b>{{ a }}</b>{% endblocktranslate %}"

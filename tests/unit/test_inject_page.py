@@ -129,6 +129,9 @@ def test_only_a_whole_plain_html_answer_is_taken(status, headers, taken):
         (b"<body>a|</body></html><!-- served by a -->", None),
         (b"<body>a|</body></html>\n<!-- a --><!-- b -->\n", None),
         (b"<body>a|</body></html><script>x='</body>'</script>", None),
+        (b"<body>a|</body>\n<script src='a.js' defer></script><style>b>c{}</style>\n</html>", None),
+        (b"<body><script>a='|</body><script>b</script>", "none"),
+        (b"<body><!-- </body><script>--></script>", "none"),
         (b"<body>a|</body><script>if (a-->b) {}</script></html>", None),
         (b"<body title='</body>'>|</body><b title='</body>'>", None),
         (b"<body><textarea></body></html></textarea>", "none"),
@@ -149,6 +152,14 @@ def test_the_tag_goes_before_the_last_end_of_the_body_that_is_one(body, at):
     else:
         assert found
         assert page.with_tag(before + after, HTML[1], TAG) == before + TAG + after
+
+
+def test_an_odd_end_of_a_very_long_page_is_not_looked_into():
+    odd = b"<body></body><p></html>"
+    assert page.with_tag(odd, HTML[1], TAG) == b"<body>" + TAG + b"</body><p></html>"
+    long = b"<p>" * (page.MAX_READ_BYTES // 3 + 1)
+    assert page.with_tag(long + odd, HTML[1], TAG) is None
+    assert page.with_tag(long + b"</body></html>", HTML[1], TAG) is not None
 
 
 @pytest.mark.parametrize(

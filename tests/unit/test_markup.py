@@ -1,9 +1,12 @@
 """Where tags are, by the rules of the HTML standard, in one piece and in many."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pinbox import markup
 from pinbox.markup import START, walk
 
 
@@ -92,6 +95,38 @@ def test_any_text_is_walked_to_its_end(text):
     assert all(text[tag.start] == "<" and tag.start < tag.name_end for tag in tags)
     assert [tag.start for tag in tags] == sorted(tag.start for tag in tags)
     walk(text, state)
+
+
+ATTRIBUTES = st.sampled_from(
+    [
+        " a",
+        "\nb='c'",
+        ' d="<e>"',
+        " f=g",
+        " h=i/j",
+        " k=/",
+        " l = m",
+        " n=",
+        "/",
+        "o",
+        " p='q",
+        " =",
+    ]
+)
+TAGS = st.builds(
+    lambda name, attributes, end: f"<{name}{''.join(attributes)}{end}",
+    st.sampled_from(["p", "/p", "svg", "title", "path", "h1", "/title", "/svg", "p:q"]),
+    st.lists(ATTRIBUTES, max_size=4),
+    st.sampled_from([">", "/>", " >", " />", ""]),
+)
+
+
+@given(st.lists(TAGS | SCRAPS, max_size=12).map("".join))
+def test_a_whole_tag_is_read_as_its_parts_are(text):
+    fast = walk(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(markup, "_WHOLE_TAG", re.compile(r"(?!)"))
+        assert walk(text) == fast
 
 
 @given(st.lists(SCRAPS, max_size=40).map("".join))

@@ -63,10 +63,19 @@ function around(element, name) {
   return "";
 }
 
+/** @param {string} text @returns {string} without percent-encoding, as odd letters of a file's name have it */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** "templates/checkout.html:42" as the hub knows it. @param {Element} element @returns {Target["source"]} */
 function sourceOf(element) {
   const mark = around(element, "data-pb-source");
-  const found = /^(.+?)(?::(\d+))?$/.exec(mark);
+  const found = /^(.+?)(?::(\d+))?$/.exec(decoded(mark));
   if (!found?.[1]) return undefined;
   return found[2] ? { file: found[1], line: Number(found[2]), via: "framework" } : { file: found[1], via: "framework" };
 }
