@@ -15,6 +15,8 @@ from .models import Delivery
 
 #: What a session can be seen doing with a pin.
 SIGNS: Final = frozenset({"show", "reply", "resolve", "reopen"})
+#: Adapters that push into the session itself. What is posted to a webhook is not in its context.
+_INTO_THE_SESSION: Final = frozenset({"openclaw", "resume"})
 
 
 def observe(*, session: str, pin_id: str, sign: str, now: datetime) -> None:
@@ -41,8 +43,10 @@ def observe(*, session: str, pin_id: str, sign: str, now: datetime) -> None:
             if row.session_id and _is_of(actor, row.session_id) and _tells(row, sign, now):
                 row.status = Delivery.Status.DELIVERED
                 row.handed_over_at = row.handed_over_at or now
-                row.handed_over_by = row.handed_over_by or (row.adapter if row.pushed_at else sign)
-                row.due_at = row.pushed_at = None
+                row.handed_over_by = row.handed_over_by or (
+                    row.adapter if _is_pushed(row, now) else sign
+                )
+                row.due_at = row.pushed_at = row.last_error = None
                 row.acknowledged_at = now
                 row.acknowledged_by = sign
                 row.updated_at = now
@@ -57,6 +61,11 @@ def _is_of(actor: AgentSession, session_id: str) -> bool:
     return owner is not None and registry.successor(owner).id == actor.id
 
 
+def _is_pushed(row: Delivery, now: datetime) -> bool:
+    is_known = row.pushed_at is not None and row.pushed_at <= now
+    return is_known and row.adapter in _INTO_THE_SESSION
+
+
 def _tells(row: Delivery, sign: str, now: datetime) -> bool:
     """Whether doing `sign` tells that the session has what the row brings.
 
@@ -65,7 +74,7 @@ def _tells(row: Delivery, sign: str, now: datetime) -> bool:
     """
     if row.status == Delivery.Status.DELIVERED:
         return True
-    if row.pushed_at is not None and row.pushed_at <= now:
+    if _is_pushed(row, now):
         return True
     if sign == "show":
         return row.updated_at <= now

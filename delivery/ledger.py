@@ -157,6 +157,15 @@ def reroute(session: AgentSession, *, now: datetime) -> int:
     return assign(Delivery.objects.filter(session_id=session.id), session, now=now)
 
 
+def goes_to(row: Delivery) -> AgentSession | None:
+    """The session a row is for now: the pin may have been bound to another one meanwhile."""
+    bound = binding_of(row.pin_id)
+    session = registry.find(agent=bound["agent"], key=bound["key"]) if bound else None
+    if session is None and row.session_id:
+        session = AgentSession.objects.filter(pk=row.session_id).first()
+    return session and registry.successor(session)
+
+
 def assign(rows: QuerySet[Delivery], session: AgentSession, *, now: datetime) -> int:
     """Make the pending ones of `rows` the session's, with the first adapter that reaches it. What
     is in a worker's hand stays there. Returns how many rows that were. Needs

@@ -9,7 +9,6 @@ from pins import selectors as pins_read
 from pins import services as pins
 from pins.event_log import writer
 from sessions_app import selectors as registry
-from sessions_app.models import AgentSession
 
 from . import ledger, reach, wake
 from .models import Delivery
@@ -58,10 +57,8 @@ def retry(*, delivery_id: int, now: datetime) -> Delivery:
 
 
 def _start_over(row: Delivery, now: datetime) -> None:
-    session = None
-    if row.session_id:
-        session = registry.successor(AgentSession.objects.get(pk=row.session_id))
-        row.session_id = session.id
+    session = ledger.goes_to(row)
+    row.session_id = session.id if session else None
     reach.call_webhook_again()
     row.status = Delivery.Status.PENDING
     row.attempts = 0

@@ -117,7 +117,8 @@ def hand_over(row_ids: list[int], *, by: str, now: datetime) -> int:
         return 0
     return execute(
         "UPDATE delivery_delivery SET status = 'delivered', adapter = 'hooks', due_at = NULL,"
-        " handed_over_at = %s, handed_over_by = %s, updated_at = %s WHERE id IN %s",
+        " last_error = NULL, handed_over_at = %s, handed_over_by = %s, updated_at = %s"
+        " WHERE id IN %s",
         [moment(now), by, moment(now), row_ids],
     )
 

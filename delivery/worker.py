@@ -28,11 +28,9 @@ from django.db import DatabaseError, close_old_connections, connection
 from django.db.models import F, Min, Q, QuerySet
 
 from pinbox import project
-from pins import statements as pins
 from pins.event_log import writer
 from pins.models import Event
 from pins.services import unbind_session
-from sessions_app import selectors as registry
 from sessions_app import services as sessions
 from sessions_app.liveness import Farewell, Presence, Process, is_running, presence
 from sessions_app.models import AgentSession
@@ -248,7 +246,9 @@ class Worker:
                 row.claimed_by, row.claimed_until = "", None
                 row.save(force_update=True)
                 wake.at(row.due_at)
-            if result.ended and result.ended.reason == "refused" and session:
+            is_refused = result.ended is not None and result.ended.reason == "refused"
+            # Unless it was heard of since.
+            if is_refused and session and session.last_seen_at <= now - result.took:
                 _has_gone(session, now)
         log.info(
             "delivery %s by %s: %s in %d ms",
@@ -261,6 +261,7 @@ class Worker:
     def _give_back_what_was_lost(self, now: datetime) -> None:
         """Rows whose worker died, or did not come back in time: nobody saw how the attempt went."""
         for row in _claimed(now, is_over=True):
+            is_pending = row.status == _PENDING
             duration = now - row.pushed_at if row.pushed_at else timedelta()
             Attempt.objects.create(
                 delivery=row,
@@ -272,14 +273,15 @@ class Worker:
                 error="the hub ended in the middle of it",
             )
             losses = row.tries.filter(outcome=Attempt.Outcome.LOST).count()
-            if losses >= retry.MAX_LOSSES:
+            row.claimed_by, row.claimed_until, row.pushed_at = "", None, None
+            # A person may try it again, as often as it takes: what was before counts no more.
+            if is_pending and losses % retry.MAX_LOSSES == 0:
                 row.status = Delivery.Status.FAILED
                 row.due_at = None
                 row.last_error = f"E_DELIVERY: the hub ended {losses} times in the middle of it"
-            else:
+            elif is_pending and not _redirect(row, now):
                 row.due_at = now
-            row.claimed_by, row.claimed_until, row.pushed_at = "", None, None
-            row.updated_at = now
+            row.updated_at = now if is_pending else row.updated_at
             row.save(force_update=True)
 
     def next_due(self, now: datetime) -> datetime | None:
@@ -289,7 +291,7 @@ class Worker:
         busy = _claimed(now).exclude(session_id=None).values("session_id")
         waiting = Delivery.objects.filter(status=_PENDING, due_at__isnull=False, claimed_by="")
         due = waiting.exclude(session_id__in=busy).aggregate(at=Min("due_at"))["at"]
-        over = Delivery.objects.filter(status=_PENDING, claimed_until__isnull=False)
+        over = Delivery.objects.filter(claimed_until__isnull=False)
         lease = over.exclude(claimed_by=self.name).aggregate(at=Min("claimed_until"))["at"]
         return min((at for at in (due, lease) if at is not None), default=None)
 
@@ -421,10 +423,23 @@ class Worker:
         self._once(self._release)
 
     def _release(self) -> None:
+        now = clock.now()
         with writer():
-            Delivery.objects.filter(status=_PENDING, claimed_by=self.name).update(
-                claimed_by="", claimed_until=None, pushed_at=None, due_at=clock.now()
-            )
+            for row in Delivery.objects.filter(claimed_until__isnull=False, claimed_by=self.name):
+                began = row.pushed_at or now
+                Attempt.objects.create(
+                    delivery=row,
+                    adapter=row.adapter,
+                    session_id=row.session_id or "",
+                    at=began,
+                    duration_ms=max(0, (now - began) // timedelta(milliseconds=1)),
+                    outcome=Attempt.Outcome.RELEASED,
+                    error="the hub left in the middle of it",
+                )
+                row.claimed_by, row.claimed_until, row.pushed_at = "", None, None
+                if row.status == _PENDING and not _redirect(row, now):
+                    row.due_at = now
+                row.save(force_update=True)
 
 
 _NO_EVENT: Final = "E_DELIVERY: what it is about is not in the log"
@@ -445,8 +460,10 @@ def _due(now: datetime) -> QuerySet[Delivery]:
 
 
 def _claimed(now: datetime, *, is_over: bool = False) -> QuerySet[Delivery]:
-    """Pending rows in somebody's hand, or whose lease is over."""
-    rows = Delivery.objects.filter(status=_PENDING, claimed_until__isnull=False)
+    """Rows in somebody's hand, or whose lease is over. A session may have given a sign of one in
+    hand meanwhile; whoever brings it is at work all the same.
+    """
+    rows = Delivery.objects.filter(claimed_until__isnull=False)
     dead = [name for name in rows.values_list("claimed_by", flat=True).distinct() if _is_dead(name)]
     # The lease of a worker that is gone is over, whatever the clock says.
     over = Q(claimed_until__lt=now) | Q(claimed_by__in=dead)
@@ -525,12 +542,17 @@ def _notice_the_dead(now: datetime) -> None:
     """Sessions that something waits for and whose process is gone: they have ended."""
     waiting = Delivery.objects.filter(status=_PENDING).order_by()
     ids = waiting.values_list("session_id", flat=True).distinct()
-    for session in AgentSession.objects.filter(pk__in=ids, ended_at=None, pid_is_ours=True):
+    for session in AgentSession.objects.filter(pk__in=ids, pid_is_ours=True):
         if presence(session, now=now) is Presence.GONE:
             with writer():
                 session.refresh_from_db()
-                if session.ended_at is None and presence(session, now=now) is Presence.GONE:
+                if presence(session, now=now) is not Presence.GONE:
+                    continue
+                if session.ended_at is None:
                     ledger.end_session(session, now=now, by=Farewell.PROCESS)
+                elif waiting.filter(session_id=session.id, adapter__in=retry.PULLS).exists():
+                    # It had said goodbye and was there all the same, so it might have asked.
+                    ledger.reroute(session, now=now)
 
 
 def follow_the_wall() -> None:
@@ -542,9 +564,16 @@ def follow_the_wall() -> None:
         return
     log.info("the clock was set by %d s", jump.total_seconds())
     with writer():
-        pending = Delivery.objects.filter(status=_PENDING)
-        pending.exclude(due_at=None).update(due_at=F("due_at") + jump)
-        pending.exclude(claimed_until=None).update(claimed_until=F("claimed_until") + jump)
+        # All that is compared with the clock, so that as much time has passed as before.
+        Delivery.objects.filter(status=_PENDING).update(
+            due_at=F("due_at") + jump,
+            pushed_at=F("pushed_at") + jump,
+            updated_at=F("updated_at") + jump,
+        )
+        Delivery.objects.filter(claimed_until__isnull=False).update(
+            claimed_until=F("claimed_until") + jump
+        )
+        sessions.move_with_the_clock(jump, before=clock.now())
         clock.clock.set_to_wall()
 
 
@@ -589,8 +618,10 @@ def _settle(row: Delivery, result: Result, now: datetime) -> None:
         case Attempt.Outcome.ACCEPTED:
             row.due_at = now + reach.window()
             row.last_error = None
+            _redirect(row, now)
         case Attempt.Outcome.RELEASED:
             row.due_at, row.pushed_at = now, None
+            _redirect(row, now)
         case _:
             assert result.ended is not None  # noqa: S101 - an outcome of the other kinds is above
             row.pushed_at = None
@@ -600,17 +631,19 @@ def _settle(row: Delivery, result: Result, now: datetime) -> None:
 def _settle_failure(row: Delivery, ended: DeliveryFailed, now: datetime) -> None:
     if ended.disables:
         reach.silence_webhook(now=now)
-    session = _goes_to(row)
-    row.session_id = session.id if session else None
+    failed, is_another = row.adapter, _redirect(row, now)
+    first_due_at = row.due_at
+    session = AgentSession.objects.filter(pk=row.session_id).first() if row.session_id else None
     reachable = list(reach.reachable(session, now=now))
+    is_final = ended.is_terminal and not is_another
     verdict = retry.after_failure(
-        adapter=row.adapter,
+        adapter=failed,
         attempts=row.attempts,
         failure=retry.Failure(
             message=ended.message,
             code=ended.code,
             # Who wants no more calls is not called again; others may still take it.
-            is_terminal=ended.is_terminal if not ended.disables else not reachable,
+            is_terminal=is_final if not ended.disables else not reachable,
             retry_after_s=ended.retry_after_s,
         ),
         reachable=reachable,
@@ -618,21 +651,27 @@ def _settle_failure(row: Delivery, ended: DeliveryFailed, now: datetime) -> None
         fraction=random.random(),  # noqa: S311 - spreads retries, guards nothing
     )
     row.attempts = verdict.attempts
-    row.adapter = verdict.adapter
     row.last_error = verdict.error
-    row.due_at = None if verdict.wait is None else now + verdict.wait
     if verdict.has_failed:
-        row.status = Delivery.Status.FAILED
+        row.status, row.adapter, row.due_at = Delivery.Status.FAILED, failed, None
+    elif is_another and row.adapter != failed:
+        row.due_at = first_due_at  # another session's first way has nothing to do with the failure
+    else:
+        row.adapter = verdict.adapter
+        row.due_at = None if verdict.wait is None else now + verdict.wait
 
 
-def _goes_to(row: Delivery) -> AgentSession | None:
-    """The session a row is for now: the pin may have been bound to another one meanwhile."""
-    if row.session_id is None:
-        return None
-    bound = pins.binding_of(row.pin_id)
-    session = registry.find(agent=bound["agent"], key=bound["key"]) if bound else None
-    session = session or AgentSession.objects.filter(pk=row.session_id).first()
-    return session and registry.successor(session)
+def _redirect(row: Delivery, now: datetime) -> bool:
+    """While the row was in hand its pin may have gone to another session: then the row does too,
+    by that one's first way. Returns whether that is so.
+    """
+    session = ledger.goes_to(row)
+    if session is None or session.id == row.session_id:
+        return False
+    row.session_id = session.id
+    row.adapter, row.due_at = reach.first(session, now=now)
+    row.pushed_at = None
+    return True
 
 
 def _has_gone(session: AgentSession, now: datetime) -> None:

@@ -5,15 +5,16 @@ See docs/architecture.md, "Sessions".
 """
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import connection, transaction
+from django.db.models import F
 
 from pinbox.contract import PinboxError, new_id
 
 from . import selectors
-from .liveness import Farewell, Process, is_live, is_running
+from .liveness import QUIET_FOR, Farewell, Process, is_live, is_running
 from .models import AgentSession
 
 MAX_AGENT_BYTES: Final = 64
@@ -132,6 +133,15 @@ def runs_as(session: AgentSession, process: Process) -> None:
     for name, value in _process_fields(process).items():
         setattr(session, name, value)
     session.save(update_fields=["pid", "pid_started", "pid_is_ours"])
+
+
+def move_with_the_clock(jump: timedelta, *, before: datetime) -> None:
+    """The clock was set by `jump`; it said `before` until then. What is recent stays as recent as
+    it was. What is long over keeps the time that it was written down with.
+    """
+    AgentSession.objects.filter(last_seen_at__gt=before - QUIET_FOR).update(
+        last_seen_at=F("last_seen_at") + jump, ended_at=F("ended_at") + jump
+    )
 
 
 def is_farewell_of_another(session: AgentSession, process: Process | None) -> bool:

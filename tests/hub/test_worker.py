@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from delivery import acknowledge, ledger, reach, services
-from delivery.adapters import Outcome
+from delivery import acknowledge, clock, ledger, reach, services
+from delivery import worker as workers
+from delivery.adapters import DeliveryFailed, Outcome
 from delivery.adapters.hooks import HooksAdapter
 from delivery.models import Attempt, Delivery
 from delivery.worker import Worker
@@ -470,3 +471,211 @@ def test_what_failed_in_flight_goes_on_with_the_session_the_pin_was_bound_to_mea
     ways["resume"].script = [busy()]
     worker.fold(worker.perform(job, spawned=lambda _: None), now())
     assert (row(pin).session_id, row(pin).adapter) == (other.id, "hooks")
+
+
+def test_a_session_whose_push_still_runs_gets_no_second_one_though_it_gave_a_sign(ways):
+    session = openclaw()
+    pin = bound(session)
+    busy_with = Worker("one").claim(now())
+    name = "openclaw/agent:main:main"
+    acknowledge.observe(session=name, pin_id=pin["id"], sign="reply", now=now(seconds=1))
+    assert row(pin).status == "delivered"
+    bound(session, "second")
+    assert Worker("two").claim(now()) == []
+    one = Worker("one")
+    one.fold(one.perform(busy_with[0], spawned=lambda _: None), now())
+    assert len(Worker("two").claim(now())) == 1
+
+
+def test_a_sign_of_the_session_says_nothing_of_a_webhook_that_is_being_called(ways):
+    ways["webhook"].is_there = True
+    ways["webhook"].script = [busy()]
+    start()
+    pin = drop()
+    worker = Worker()
+    (job,) = worker.claim(now(minutes=11))
+    later = now(minutes=11, seconds=1)
+    acknowledge.observe(session="claude/s1", pin_id=pin["id"], sign="reply", now=later)
+    assert (row(pin).status, row(pin).handed_over_by) == ("pending", "")
+    acknowledge.observe(session="claude/s1", pin_id=pin["id"], sign="show", now=later)
+    assert (row(pin).status, row(pin).handed_over_by) == ("delivered", "show")
+    worker.fold(worker.perform(job, spawned=lambda _: None), later)
+    assert row(pin).handed_over_by == "show"
+
+
+@pytest.mark.parametrize("how", ["lost", "stopped", "accepted"])
+def test_what_was_in_hand_while_its_agent_changed_its_key_goes_to_the_one_that_took_over(ways, how):
+    ways["webhook"].is_there = True
+    start(process=(9, "9"))
+    pin = drop()
+    worker = Worker("one")
+    (job,) = worker.claim(now(minutes=11))
+    ways["webhook"].is_there = False
+    start("s2", source="clear", process=(9, "9"))
+    if how == "lost":
+        Worker("two").claim(now(minutes=15))
+    else:
+        stopped = DeliveryFailed("the hub is leaving", reason="stopped")
+        ways["webhook"].script = [stopped if how == "stopped" else Outcome(is_accepted_only=True)]
+        worker.fold(worker.perform(job, spawned=lambda _: None), now(minutes=11))
+    assert row(pin).session_id == AgentSession.objects.get(key="s2").id
+    assert f"{pin['id']}, open, new" in prompt("s2", process=(9, "9"))
+
+
+def test_a_refusal_of_the_old_session_does_not_fail_what_was_bound_to_another_meanwhile(ways):
+    session = over()
+    pin = bound(session)
+    worker = Worker()
+    (job,) = worker.claim(now())
+    start("s2")
+    other = AgentSession.objects.get(key="s2")
+    services.rebind(pin_id=pin["id"], session_id=other.id, now=now())
+    ways["resume"].script = [refused()]
+    worker.fold(worker.perform(job, spawned=lambda _: None), now())
+    delivery = row(pin)
+    assert (delivery.status, delivery.session_id) == ("pending", other.id)
+    assert (delivery.adapter, delivery.attempts) == ("hooks", 1)
+
+
+def test_what_a_webhook_alone_had_in_hand_goes_to_the_session_its_pin_was_stuck_to(ways):
+    ways["webhook"].is_there = True
+    pin, worker = drop(), Worker()
+    (job,) = worker.claim(now())
+    sessions.register(agent="claude", key="s1", now=now())
+    say(pin, "and this")  # finds a live session, which has the pin from now on
+    ways["webhook"].script = [busy()]
+    worker.fold(worker.perform(job, spawned=lambda _: None), now())
+    first = Delivery.objects.get(event_seq=1)
+    assert (first.session_id, first.adapter) == (AgentSession.objects.get().id, "hooks")
+
+
+def test_a_failed_row_is_retried_for_the_session_its_pin_is_stuck_to_now(ways):
+    ways["resume"].script = [refused()]
+    pin = bound(over())
+    Worker().tick(now())
+    start("s2")
+    say(pin, "anybody?")
+    failed = Delivery.objects.get(status="failed")
+    retried = services.retry(delivery_id=failed.id, now=now())
+    assert retried.session_id == AgentSession.objects.get(key="s2").id
+    assert retried.adapter == "hooks"
+
+
+def test_hubs_that_ended_before_a_retry_do_not_count_after_it():
+    pin, at = bound(over()), now()
+    for _ in range(10):
+        Worker("crashing").claim(at)
+        at += timedelta(minutes=3)
+    Worker("next").claim(at)
+    assert row(pin).status == "failed"
+    services.retry(delivery_id=row(pin).id, now=at)
+    Worker("crashing").claim(at)
+    Worker("next").claim(at + timedelta(minutes=3))
+    assert row(pin).status == "pending"
+
+
+def test_what_arrived_after_a_failure_shows_no_error_any_more(ways):
+    ways["webhook"].is_there = True
+    ways["webhook"].script = [busy()]
+    start()
+    pin = drop()
+    Worker().tick(now(minutes=11))
+    assert row(pin).last_error == "the other side is busy"
+    prompt()
+    assert (row(pin).status, row(pin).last_error) == ("delivered", None)
+
+
+def test_a_refusal_does_not_end_a_session_that_was_heard_of_meanwhile(ways):
+    def comes_back(parcel, spawned):
+        start(now=now())
+        return refused()
+
+    ways["resume"].script = [comes_back]
+    pin = bound(over())
+    Worker().tick(now())
+    assert row(pin).status == "failed"
+    assert AgentSession.objects.get().ended_at is None
+    assert Binding.objects.exists()
+
+
+def test_a_process_that_stayed_after_its_goodbye_and_is_gone_now_is_resumed_at_once(ways):
+    import subprocess
+    import sys
+
+    from pinbox import project
+
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    process = Process(child.pid, project.process_start(child.pid))
+    session, _ = sessions.register(
+        agent="claude", key="s1", cwd="/p", process=process, now=now(minutes=-3)
+    )
+    sessions.end(session, now=now(minutes=-2))
+    pin = bound(session)
+    assert row(pin).adapter == "hooks"
+    child.communicate()
+    workers._notice_the_dead(now())
+    assert row(pin).adapter == "resume"
+
+
+@pytest.fixture
+def hands(monkeypatch):
+    """The clock of this process, and how to set the wall's by so many hours."""
+    set_by = [timedelta()]
+    steady = clock.SteadyClock(lambda: datetime.now(UTC) + set_by[0])
+    monkeypatch.setattr(clock, "clock", steady)
+    monkeypatch.setattr(clock, "now", steady.now)
+
+    def set_the_wall(hours):
+        set_by[0] += timedelta(hours=hours)
+        workers.follow_the_wall()
+
+    return set_the_wall
+
+
+@pytest.mark.parametrize("hours", [2, -2])
+def test_a_clock_that_is_set_neither_hastens_nor_delays_anything(ways, hands, hours):
+    ways["webhook"].is_there = True
+    ways["webhook"].script = [busy()]
+    start(now=clock.now())
+    pins = [drop(f"pin {number}") for number in range(20)]
+    late = drop("fails first", agentSession={"agent": "other", "key": "x"})
+    assert Worker().tick(clock.now())[0] == 1
+    hands(hours)
+    assert Worker().tick(clock.now())[0] == 0, "an escalation or a retry before its time"
+    assert {row(pin).adapter for pin in pins} == {"hooks"}
+    assert Worker().tick(clock.now() + timedelta(seconds=40))[0] == 1, "a retry after its time"
+    assert row(late).status == "delivered"
+    assert workers._keeps_awake(clock.now()), "the hub leaves within the first window"
+    assert Worker().tick(clock.now() + WINDOW + timedelta(seconds=5))[0] == 20
+
+
+@pytest.mark.parametrize("hours", [2, -2])
+def test_a_clock_that_is_set_keeps_no_sign_from_counting(ways, hands, hours):
+    session, _ = sessions.register(agent="openclaw", key="k", now=clock.now())
+    ways["openclaw"].script = [Outcome(is_accepted_only=True)]
+    pin = bound(session)
+    Worker().tick(clock.now())
+    hands(hours)
+    acknowledge.observe(session="openclaw/k", pin_id=pin["id"], sign="reply", now=clock.now())
+    assert row(pin).handed_over_by == "openclaw"
+
+
+@pytest.mark.parametrize("hours", [2, -2])
+def test_a_clock_that_is_set_leaves_the_newest_session_the_newest(hands, hours):
+    sessions.register(agent="claude", key="old", now=clock.now() - timedelta(minutes=5))
+    sessions.register(agent="claude", key="left", now=clock.now() - timedelta(minutes=1))
+    hands(hours)
+    sessions.register(agent="claude", key="new", now=clock.now())
+    pin = drop()
+    assert row(pin).session_id == AgentSession.objects.get(key="new").id
+
+
+@pytest.mark.parametrize("hours", [2, -2])
+def test_a_clock_that_is_set_neither_hastens_nor_delays_a_resume(ways, hands, hours):
+    session, _ = sessions.register(agent="claude", key="s1", cwd="/p", now=clock.now())
+    with writer():
+        ledger.end_session(session, now=clock.now())
+    bound(session)
+    hands(hours)
+    assert Worker().tick(clock.now())[0] == 0
+    assert Worker().tick(clock.now() + timedelta(seconds=16))[0] == 1
