@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,8 @@ class Workplace:
     home: Path
     project: Path
     program: Path
+    #: Beside the plain environment, for the commands and so for the hub that they start.
+    more: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def environ(self) -> dict[str, str]:
@@ -51,6 +53,7 @@ class Workplace:
             "LANG": "C.UTF-8",
             "TERM": "dumb",
             "PINBOX_IDLE_MS": str(IDLE_MS),
+            **self.more,
         }
 
     def turn(self, **options: Any) -> Turn:
@@ -158,6 +161,20 @@ def bare_workplace(tmp_path: Path, claude_program: Path) -> Iterator[Workplace]:
     workplace.stop_hub()
     # A transcript of the run is large; pytest keeps the folders of the last runs.
     shutil.rmtree(workplace.home / ".claude", ignore_errors=True)
+
+
+@pytest.fixture
+def bare_workplace_of(tmp_path: Path) -> Iterator[Callable[[Path], Workplace]]:
+    """Makes the same for another agent's program."""
+    made: list[Workplace] = []
+
+    def make(program: Path) -> Workplace:
+        made.append(_make_workplace(tmp_path, program))
+        return made[-1]
+
+    yield make
+    for workplace in made:
+        workplace.stop_hub()
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 #: The version these tests were written against. A bare name picks an old one under an old Node.
 CLAUDE = "@anthropic-ai/claude-code@2.1.332"
+CODEX = "@openai/codex@0.171.0"
 FOLDER = Path(__file__).resolve().parents[2] / ".ci-work" / "agents"
 #: A program to test instead of the one in FOLDER.
 CHOSEN_CLAUDE = os.environ.get("PINBOX_TEST_CLAUDE", "")
@@ -42,6 +43,17 @@ def install_claude() -> Path:
     if shutil.which("npm") is None:
         raise SystemExit("npm is not installed; set PINBOX_TEST_CLAUDE to a claude program")
     return _npm_install("claude", [CLAUDE], claude)
+
+
+def codex() -> Path | None:
+    """The native program, or None when it is not installed."""
+    pattern = "codex/node_modules/@openai/codex-*/vendor/*/bin/codex"
+    return next(iter(sorted(FOLDER.glob(pattern))), None)
+
+
+def install_codex() -> Path:
+    """Fetch the pinned version with npm, once. Raises SystemExit with the reason if it cannot."""
+    return codex() or _npm_install("codex", [CODEX], codex)
 
 
 def openclaw() -> Path | None:
@@ -87,5 +99,6 @@ def _npm_install(name: str, packages: Sequence[str], found: Callable[[], Path | 
 
 if __name__ == "__main__":
     print(install_claude())
+    print(install_codex())
     print(install_openclaw())
     sys.exit(0)

@@ -32,6 +32,8 @@ class Answer:
     """
 
     text: str = ""
+    #: An HTTP status instead of an answer.
+    status: int = 0
     command: str = ""
     subagent: str = ""
     asked: str = ""
@@ -78,7 +80,8 @@ class Model:
 
     def opening(self, number: int) -> str:
         """The first message of the conversation that a request belongs to."""
-        return " ".join(strings(self.requests[number]["messages"][:1]))
+        body = self.requests[number]
+        return " ".join(strings((body.get("messages") or body.get("input", []))[:1]))
 
     def saw(self, text: str) -> list[int]:
         """Numbers (from 0) of the requests in which `text` stands."""
@@ -111,6 +114,9 @@ class _Handler(BaseHTTPRequestHandler):
             error = {"type": "not_found_error", "message": "no such route here"}
             return self._json(404, {"type": "error", "error": error})
         answer = self.model.next(body) if body.get("tools") else Answer(text="ok")
+        if answer.status:
+            error = {"type": "overloaded_error", "message": "scripted"}
+            return self._json(answer.status, {"type": "error", "error": error})
         block, stop = _block(answer)
         message = {
             "id": f"msg_{uuid.uuid4().hex[:20]}",
@@ -158,6 +164,57 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
 
 
+class ResponsesHandler(_Handler):
+    """The same for OpenAI's Responses API, as far as Codex uses it."""
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
+        answer = self.model.next(body) if body.get("tools") else Answer(text="ok")
+        if answer.status:
+            error = {"type": "server_error", "message": "scripted"}
+            self._json(answer.status, {"error": error})
+            return
+        part = {"type": "output_text", "text": answer.text, "annotations": []}
+        item = {
+            "type": "message",
+            "id": f"msg_{uuid.uuid4().hex[:16]}",
+            "role": "assistant",
+            "status": "completed",
+            "content": [part],
+        }
+        usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+        response = {
+            "id": f"resp_{uuid.uuid4().hex[:24]}",
+            "object": "response",
+            "created_at": 1,
+            "status": "completed",
+            "model": body.get("model", "none"),
+            "output": [item],
+            "usage": {**usage, "input_tokens_details": {"cached_tokens": 0}},
+        }
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        began = {**response, "status": "in_progress", "output": [], "usage": None}
+        for number, event in enumerate(
+            (
+                {"type": "response.created", "response": began},
+                {
+                    "type": "response.output_item.added",
+                    "output_index": 0,
+                    "item": {**item, "status": "in_progress", "content": []},
+                },
+                {"type": "response.output_item.done", "output_index": 0, "item": item},
+                {"type": "response.completed", "response": response},
+            )
+        ):
+            document = json.dumps({**event, "sequence_number": number})
+            self.wfile.write(f"event: {event['type']}\ndata: {document}\n\n".encode())
+            self.wfile.flush()
+
+
 def _block(answer: Answer) -> tuple[Body, str]:
     if answer.command:
         name, told = "Bash", {"command": answer.command, "description": "a step of the task"}
@@ -178,10 +235,12 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(answers: list[Answer]) -> Iterator[tuple[Model, str]]:
+def serving(
+    answers: list[Answer], speaks: type[BaseHTTPRequestHandler] = _Handler
+) -> Iterator[tuple[Model, str]]:
     """The model and its base URL on 127.0.0.1."""
     model = Model(answers)
-    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"model": model}))
+    server = _Server(("127.0.0.1", 0), type("Handler", (speaks,), {"model": model}))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:

@@ -63,7 +63,7 @@ def run_turn(
     with serving(answers or [Answer(text="Done.")]) as (model, url):
         command = [str(program), "-p", prompt, *_ALWAYS]
         command += ["--resume", resume] if resume else []
-        with _running(command, project, {**environ, **_offline(url)}) as process:
+        with _running(command, project, {**environ, **offline(url)}) as process:
             stdout, stderr = process.communicate()
     return _turn(process, stdout.splitlines(), stderr, model)
 
@@ -81,7 +81,7 @@ def run_conversation(
     lines: list[str] = []
     with serving(answers) as (model, url):
         command = [str(program), "-p", "--input-format", "stream-json", *_ALWAYS]
-        with _running(command, project, {**environ, **_offline(url)}) as process:
+        with _running(command, project, {**environ, **offline(url)}) as process:
             assert process.stdin
             assert process.stdout
             for step in steps:
@@ -129,7 +129,7 @@ def _turn(process: subprocess.Popen[str], written: list[str], stderr: str, model
     return turn
 
 
-def _offline(model_url: str) -> dict[str, str]:
+def offline(model_url: str) -> dict[str, str]:
     return {
         "ANTHROPIC_API_KEY": "sk-invented-0000-not-a-key",
         "ANTHROPIC_BASE_URL": model_url,
