@@ -31,7 +31,7 @@ _FRAMES: Final = ("iframe", "frame")
 _LOOPBACK: Final = re.compile(
     r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?\Z", re.IGNORECASE
 )
-_BODY_END: Final = re.compile(rb"</body(?=[ \t\n\r\f/>])", re.IGNORECASE)
+_AFTER_NAME: Final = (b" ", b"\t", b"\n", b"\r", b"\f", b"/", b">")
 #: What follows the last `</body>` of nearly every page: nothing but its end, comments, and scripts
 #: that somebody put there. Then the place need not be looked for with care.
 _PLAIN_TAIL: Final = re.compile(
@@ -112,7 +112,7 @@ def wants_page(method: str, destination: str, site: str) -> bool:
 def may_take(status: int, headers: Sequence[Header]) -> bool:
     """Whether an answer with these headers (names in lower case) may be a page to put a tag into.
 
-    Its body must then also be complete, see `with_tag`.
+    Its body must then also be complete, see `end_of_body`.
     """
     if status < 200 or 300 <= status < 400 or status in _NO_PAGE_STATUS:
         return False
@@ -174,14 +174,32 @@ def script_tag(place: Place, *, nonce: str = "", discover: str = "") -> bytes:
     return tag.encode("ascii", "xmlcharrefreplace")
 
 
-def with_tag(body: bytes, content_type: str, tag: bytes) -> bytes | None:
-    """`body` with `tag` before its last `</body>`; None when it has none, or its text is not
+def end_of_body(body: bytes, content_type: str) -> int | None:
+    """Where the tag goes: before the last `</body>`. None when there is none, or the text is not
     written in a superset of ASCII.
     """
     if not _is_ascii_based(content_type) or body.startswith((b"\xff\xfe", b"\xfe\xff")):
         return None
-    at = _end_of_body(body)
-    return None if at is None else body[:at] + tag + body[at:]
+    lower = body.lower()
+    at = lower.rfind(b"</body")
+    while at >= 0 and lower[at + 6 : at + 7] not in _AFTER_NAME:
+        at = lower.rfind(b"</body", 0, at)
+    if at < 0:
+        return None
+    if _PLAIN_TAIL.match(lower, at) and not _is_inside(lower, at):
+        return at
+    if len(body) > MAX_READ_BYTES:
+        return None
+    # It may stand in a comment or a script. Latin-1 gives every byte one character.
+    tags, _ = walk(body.decode("latin-1"))
+    ends = [tag.start for tag in tags if tag.is_end and tag.name == "body"]
+    return ends[-1] if ends else None
+
+
+def _is_inside(lower: bytes, at: int) -> bool:
+    """Whether what stands at `at` may belong to a comment or script that began before it."""
+    pairs = ((b"<!--", b"-->"), (b"<script", b"</script"), (b"<style", b"</style"))
+    return any(lower.rfind(begin, 0, at) > lower.rfind(end, 0, at) for begin, end in pairs)
 
 
 def _is_ascii_based(content_type: str) -> bool:
@@ -199,28 +217,6 @@ def _is_ascii_based(content_type: str) -> bool:
         return "</body>".encode(codec.name) == b"</body>"
     except (LookupError, ValueError, TypeError):  # a codec that is not one of texts
         return False
-
-
-def _end_of_body(body: bytes) -> int | None:
-    found = None
-    for found in _BODY_END.finditer(body):  # noqa: B007 - the last one is wanted
-        pass
-    if found is None:
-        return None
-    if _PLAIN_TAIL.match(body, found.start()) and not _is_inside(body[: found.start()].lower()):
-        return found.start()
-    if len(body) > MAX_READ_BYTES:
-        return None
-    # It may stand in a comment or a script. Latin-1 gives every byte one character.
-    tags, _ = walk(body.decode("latin-1"))
-    ends = [tag.start for tag in tags if tag.is_end and tag.name == "body"]
-    return ends[-1] if ends else None
-
-
-def _is_inside(before: bytes) -> bool:
-    """Whether what follows `before` may belong to a comment or script that began there."""
-    pairs = ((b"<!--", b"-->"), (b"<script", b"</script"), (b"<style", b"</style"))
-    return any(before.rfind(begin) > before.rfind(end) for begin, end in pairs)
 
 
 def changed_headers(headers: Iterable[Header], size: int) -> list[Header]:

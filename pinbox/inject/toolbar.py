@@ -166,7 +166,8 @@ class Toolbar:
         if not self._may_be_page(answer, status, lower):
             return without if self._must_lose_marks(answer, lower) else None
         kind = dict(lower)["content-type"]
-        if page.with_tag(body, kind, b"") is None:
+        at = page.end_of_body(body, kind)
+        if at is None:
             return None  # a part of a page, or one whose text we cannot read
         place = self.finder.place()
         if place is None:
@@ -177,8 +178,8 @@ class Toolbar:
         if not self._is_allowed(policy, place.endpoint, own):
             return without
         tag = page.script_tag(place, nonce=own, discover=mounted + DISCOVER)
-        changed = page.with_tag(body, kind, tag)
-        return None if changed is None else (page.changed_headers(headers, len(changed)), changed)
+        changed = body[:at] + tag + body[at:]
+        return page.changed_headers(headers, len(changed)), changed
 
     def _is_allowed(self, policy: Policy, endpoint: str, nonce: str) -> bool:
         if not policy.allows_script(f"{endpoint}/toolbar/toolbar.js", nonce):
