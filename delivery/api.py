@@ -116,6 +116,7 @@ class SessionPending(PinPages):
 
 
 class Deliveries(Paged):
+    required_scope = "page"  # a toolbar says what became of a pin
     page_order = ("-id",)
 
     @extend_schema(
@@ -139,6 +140,7 @@ class Deliveries(Paged):
 
 
 class PinDeliveries(Paged):
+    required_scope = "page"
     page_order = ("-id",)
 
     @extend_schema(operation_id="pins_deliveries", responses=DeliveryShape(many=True))

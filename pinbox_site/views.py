@@ -14,6 +14,7 @@ from pinbox.contract import iso
 from pins import event_log, selectors
 from pins.live import live_log
 from sessions_app.models import AgentSession
+from sessions_app.selectors import present_agents
 
 from . import admin_link
 
@@ -24,6 +25,7 @@ class SummaryShape(serializers.Serializer[Any]):
     lastEventSeq = serializers.IntegerField()
     sessions = serializers.IntegerField()
     connectedToolbars = serializers.IntegerField()
+    agents = serializers.ListField(child=serializers.CharField())
 
 
 class Summary(APIView):
@@ -37,6 +39,7 @@ class Summary(APIView):
                 "lastEventSeq": event_log.last_seq(),
                 "sessions": AgentSession.objects.filter(ended_at=None).count(),
                 "connectedToolbars": live_log.followers,
+                "agents": present_agents(),
             }
         )
 

@@ -119,6 +119,8 @@ class ContextInput(serializers.Serializer[Any]):
     nearbyText = Text(required=False)
     selectedText = Text(required=False)
     textRuns = texts(required=False)
+    failedRequests = texts(required=False)
+    consoleErrors = texts(required=False)
 
 
 class TargetBaseInput(serializers.Serializer[Any]):

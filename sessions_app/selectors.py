@@ -7,6 +7,9 @@ from pinbox.contract import SESSION_ID, PinboxError
 
 from .models import AgentSession
 
+#: Sessions that are looked at for the names of the agents that are there.
+_MOST_LOOKED_AT: Final = 100
+
 #: The agent that only looks whether everything works: nothing is ever meant for it.
 PROBE: Final = "doctor"
 
@@ -72,3 +75,10 @@ def most_recent_not_ended() -> AgentSession | None:
         [PROBE],
     )
     return next(iter(found), None)
+
+
+def present_agents() -> list[str]:
+    """Names of the agents with a session that has not ended, the most recently seen first."""
+    rows = AgentSession.objects.filter(ended_at=None, superseded_by="")
+    names = rows.order_by("-last_seen_at").values_list("agent", flat=True)[:_MOST_LOOKED_AT]
+    return list(dict.fromkeys(names))

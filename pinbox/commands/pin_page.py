@@ -48,6 +48,8 @@ def _facts(pin: dict[str, Any], target: dict[str, Any], now: float) -> list[tupl
         ("moved", f"{rect_text(move['from'])} to {rect_text(move['to'])}" if move else None),
         ("nearby", (target.get("context") or {}).get("nearbyText")),
         ("selected", (target.get("context") or {}).get("selectedText")),
+        *(("failed", text) for text in (target.get("context") or {}).get("failedRequests", [])),
+        *(("console", text) for text in (target.get("context") or {}).get("consoleErrors", [])),
         ("env", _environment(pin.get("env") or {})),
         ("git", _git(pin.get("env") or {})),
         *(("file", attachment(a)) for a in pin.get("attachments", [])),

@@ -279,3 +279,12 @@ def test_a_page_s_token_reaches_none_of_it(page):
         status, error = page.request(method, path, body)
         assert (status, error["code"]) == (403, "E_AUTH"), path
     assert Delivery.objects.values().get(pk=row.pk) == before
+
+
+def test_a_page_s_token_sees_what_became_of_pins_and_who_is_there(page):
+    start("s1")
+    pin = drop()
+    status, rows = page.get("/deliveries")
+    assert (status, [row["pinId"] for row in rows]) == (200, [pin["id"]])
+    assert page.get(f"/pins/{pin['id']}/deliveries") == (200, rows)
+    assert page.get("/summary")[1]["agents"] == ["claude"]

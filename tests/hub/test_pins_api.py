@@ -29,6 +29,13 @@ def test_a_created_pin_comes_back_whole(hub):
     assert hub.get(f"/pins/{pin['id']}") == (200, pin)
 
 
+def test_a_pin_carries_the_trouble_that_a_person_attached(hub):
+    context = {"failedRequests": ["500 /api/cart"], "consoleErrors": ["TypeError: x is null"]}
+    assert hub.post("/pins", {**PIN, "target": {"context": context}})[1]["target"] == {
+        "context": context
+    }
+
+
 def test_numbers_and_texts_are_kept_as_they_were_written(hub):
     target = {"rect": {"x": 12, "y": 40.5, "width": 80, "height": 24}, "spot": {"x": 0, "y": 1e-3}}
     raw = hub.raw("POST", "/pins", json.dumps({**PIN, "text": " \n ", "target": target}).encode())
@@ -243,6 +250,7 @@ def test_summary_counts(hub):
     hub.post(f"/pins/{pin['id']}/resolve", {"by": "human"})
     assert hub.get("/summary")[1] == {
         "open": 1, "resolved": 1, "lastEventSeq": 3, "sessions": 0, "connectedToolbars": 0,
+        "agents": [],
     }  # fmt: skip
 
 

@@ -74,6 +74,7 @@ export class Store {
     /** @type {Set<string>} threads that could not be read */
     this.unread = new Set();
     this.cursor = -1;
+    this.logId = "";
     this.failures = 0;
     this.cspBlocked = false;
     /** @type {(event: HubEvent) => void} tells of what is new, for announcements */
@@ -252,11 +253,14 @@ export class Store {
   #openSocket() {
     const socket = new Socket(this.wire, `${this.consumer}-${randomId(4)}`, {
       cursor: () => Math.max(0, this.cursor),
-      caughtUp: (events, newest) => {
-        if (newest < this.cursor) {
-          // Another log than the one we followed.
+      logId: () => this.logId,
+      caughtUp: (events, log) => {
+        this.logId = log.id;
+        if (log.isOther || log.newest < this.cursor) {
+          // Another log than the one we followed: all we know is of no use.
           this.cursor = -1;
-          this.#again();
+          this.socket?.close();
+          void this.#connect();
           return;
         }
         clearTimeout(this.timers.poll);

@@ -177,7 +177,8 @@ export function backoff(failures, chance = Math.random()) {
 /**
  * @typedef {object} SocketEnds
  * @property {() => number} cursor
- * @property {(events: HubEvent[], newest: number) => void} caughtUp
+ * @property {() => string} logId of the log the cursor belongs to, "" when it was never told
+ * @property {(events: HubEvent[], log: { id: string, newest: number, isOther: boolean }) => void} caughtUp
  * @property {(event: HubEvent) => void} event
  * @property {(code: number, wasLive: boolean, wasSteady: boolean) => void} closed
  */
@@ -200,7 +201,8 @@ export class Socket {
       return;
     }
     this.socket.onopen = () => {
-      this.socket?.send(JSON.stringify({ type: "hello", protocol: PROTOCOL, consumerId: consumer, lastSeq: ends.cursor() }));
+      const logId = ends.logId();
+      this.socket?.send(JSON.stringify({ type: "hello", protocol: PROTOCOL, consumerId: consumer, lastSeq: ends.cursor(), ...(logId ? { logId } : {}) }));
     };
     this.socket.onmessage = (message) => this.#read(message.data);
     this.socket.onclose = (event) => this.#over(event.code);
@@ -229,7 +231,8 @@ export class Socket {
       }
       this.isLive = true;
       this.since = performance.now();
-      this.ends.caughtUp(frame.events.map(asEvent), frame.lastSeq);
+      this.ends.caughtUp(frame.events.map(asEvent), { id: frame.logId ?? "", newest: frame.lastSeq, isOther: frame.reset === true });
+      if (this.isOver) return;
       for (const event of this.early.splice(0)) this.ends.event(event);
     } else if (frame.type === "event") {
       if (this.isLive) this.ends.event(asEvent(frame));
