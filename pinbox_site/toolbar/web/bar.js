@@ -12,7 +12,7 @@ import { SEND_KEYS, SHIFT_KEY } from "./card.js";
 
 /** Pixels a pointer may wander in a click. */
 const CLICK_SLOP = 6;
-const EDGE = 12;
+const BAR_EDGE = 12;
 
 /** How many pins wait for a person. @param {App} app */
 export function yourTurn(app) {
@@ -182,15 +182,14 @@ export function measureBar(app) {
   const { width, height } = dock.getBoundingClientRect();
   const { x, y } = app.ui.dock;
   const viewport = { width: document.documentElement.clientWidth || innerWidth, height: innerHeight };
-  const left = x === "left" ? EDGE : x === "right" ? viewport.width - width - EDGE : (viewport.width - width) / 2;
+  const left = x === "left" ? BAR_EDGE : x === "right" ? viewport.width - width - BAR_EDGE : (viewport.width - width) / 2;
   const own = pageBar(app, left + width / 2, y, viewport.height);
-  const top = y === "top" ? EDGE + own : viewport.height - height - EDGE - own;
+  const top = y === "top" ? BAR_EDGE + own : viewport.height - height - BAR_EDGE - own;
   const shift = app.drag?.isDrag ? app.drag : { dx: 0, dy: 0 };
   app.barBox = { x: left, y: top, width, height };
   return () => {
-    dock.style.left = `${Math.round(Math.max(4, left))}px`;
-    dock.style.top = `${Math.round(top)}px`;
-    dock.style.transform = shift.dx || shift.dy ? `translate(${shift.dx}px, ${shift.dy}px)` : "none";
+    // Not left and top: what is moved by a transform is no shift of the page's layout.
+    dock.style.translate = `${Math.round(Math.max(4, left)) + shift.dx}px ${Math.round(top) + shift.dy}px`;
   };
 }
 

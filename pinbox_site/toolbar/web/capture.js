@@ -12,7 +12,7 @@ const MOST_RUNS = 40;
 const LONGEST_RUN = 200;
 const LONGEST_NEARBY = 160;
 const LONGEST_SELECTED = 500;
-const MOST_CLASSES = 40;
+const CLASSES_KEPT = 40;
 const SKIPPED = "script, style, noscript, template, textarea, input, select, [data-pinbox-private], pinbox-toolbar";
 
 /** @param {Element} element @returns {Rect} in the coordinates of the document */
@@ -93,7 +93,7 @@ function contextOf(element) {
   const computed = getComputedStyle(element);
   /** @type {Context} */
   const context = {
-    classes: [...element.classList].slice(0, MOST_CLASSES),
+    classes: [...element.classList].slice(0, CLASSES_KEPT),
     styles: Object.fromEntries(STYLES.map((name) => [name, computed.getPropertyValue(name)])),
   };
   if (isPrivate(element)) return context;

@@ -123,7 +123,7 @@ const ROUTED = [
   "click", "dblclick", "auxclick", "contextmenu", "mousedown", "mouseup", "mousemove", "mouseover", "mouseout",
   "pointerdown", "pointermove", "pointerup", "pointercancel", "pointerover", "pointerout",
   "touchstart", "touchmove", "touchend", "touchcancel", "wheel",
-  "keydown", "keyup", "keypress", "beforeinput", "input", "change",
+  "keydown", "keyup", "keypress", "beforeinput", "input",
   "compositionstart", "compositionupdate", "compositionend", "copy", "cut", "paste",
   "focusin", "focusout", "dragstart", "drop", "dragover", "selectstart",
 ];
@@ -155,10 +155,10 @@ export function route(host, root) {
   for (const type of ROUTED) {
     window.addEventListener(type, take, PASSIVE.has(type) ? { ...options, passive: true } : options);
   }
-  for (const type of ["submit", "scroll"]) root.addEventListener(type, inside, options);
+  root.addEventListener("change", inside, options);
   return () => {
     for (const type of ROUTED) window.removeEventListener(type, take, options);
-    for (const type of ["submit", "scroll"]) root.removeEventListener(type, inside, options);
+    root.removeEventListener("change", inside, options);
   };
 }
 
@@ -167,13 +167,7 @@ function dispatch(event, path, root) {
   for (const node of path) {
     if (node === root) return;
     handlers.get(/** @type {Node} */ (node))?.[event.type]?.(event);
-    if (event.cancelBubble && /** @type {any} */ (event).pinboxDone) return;
   }
-}
-
-/** Keeps an event from the handlers of the nodes around this one. @param {Event} event */
-export function done(event) {
-  /** @type {any} */ (event).pinboxDone = true;
 }
 
 /** The element that really has the focus, through shadow roots. @returns {Element | null} */

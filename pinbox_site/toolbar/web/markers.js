@@ -190,7 +190,12 @@ export class Markers {
     const { app } = this;
     const size = 30 + 7.5 * Math.max(1, spot.n.length);
     let left = x + OFF_X + size > width - 4 ? x - OFF_X - size : x + OFF_X;
-    const top = y - OFF_Y < 4 ? y + OFF_Y - HEIGHT : y - OFF_Y;
+    let top = y - OFF_Y < 4 ? y + OFF_Y - HEIGHT : y - OFF_Y;
+    // A chip under the bar could not be reached.
+    const bar = app.barBox;
+    if (left < bar.x + bar.width + 4 && left + size > bar.x - 4 && top < bar.y + bar.height + 4 && top + HEIGHT > bar.y - 4) {
+      top = bar.y > innerHeight / 2 ? bar.y - HEIGHT - 8 : bar.y + bar.height + 8;
+    }
     const chip = app.nodes.get(`chip:${spot.id}`);
     const needle = app.nodes.get(`needle:${spot.id}`);
     const step = left < x ? -1 : 1;

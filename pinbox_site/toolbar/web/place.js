@@ -17,6 +17,8 @@ import { say } from "./texts.js";
 /** Pixels an arrow key moves the reticle or a frame, and with Shift. */
 const STEP = 2;
 const BIG_STEP = 20;
+/** Milliseconds in which further clicks on the same spot belong to the one that placed. */
+const TAIL_MS = 500;
 
 /** A rectangle of two strokes, a light one under a dark one: it shows on any page. Moved by transform alone. @param {string} key @param {App} app @param {string} [kind] @param {VNode | null} [label] */
 export function frame(key, app, kind = "", label = null) {
@@ -56,11 +58,19 @@ export class Picker {
     /** @type {{ element: Element, point: Point | undefined }[]} */
     this.added = [];
     this.isWalking = false;
+    /** @type {{ at: number, point: Point | null }} */
+    this.placed = { at: -1e9, point: null };
     /** @type {Draft | null} the draft whose frame is being moved */
     this.moving = null;
     this.shift = { x: 0, y: 0 };
     /** @type {{ x: number, y: number, from: Point } | null} */
     this.drag = null;
+  }
+
+  /** Whether an event is the second half of the double click that placed. @param {MouseEvent} event */
+  isTail(event) {
+    const { at, point } = this.placed;
+    return performance.now() - at < TAIL_MS && point !== null && Math.hypot(event.clientX - point.x, event.clientY - point.y) < 5;
   }
 
   get isOn() {
@@ -235,6 +245,7 @@ export class Picker {
     this.mode = "off";
     this.added = [];
     this.element = null;
+    this.placed = { at: performance.now(), point: this.point };
     this.app.newDraft({ id: `draft-${randomId(10)}`, text: "", target, at: Date.now() }, elements);
   }
 

@@ -31,8 +31,7 @@ export function measureCard(app) {
     const { style } = card;
     card.classList.toggle("is-sheet", !place);
     if (place) {
-      style.left = `${Math.round(place.left)}px`;
-      style.top = `${Math.round(place.top)}px`;
+      style.translate = `${Math.round(place.left)}px ${Math.round(place.top)}px`;
       style.width = `${WIDTH}px`;
       style.maxHeight = `${Math.round(place.tallest)}px`;
       return;
@@ -76,10 +75,10 @@ function sheet(card, target, space, bar) {
   const width = Math.min(560, space.right - space.left);
   const { style } = card;
   style.width = `${width}px`;
-  style.left = `${Math.round(space.left + (space.right - space.left - width) / 2)}px`;
+  const left = space.left + (space.right - space.left - width) / 2;
   style.maxHeight = `${Math.round(tallest)}px`;
   const height = Math.min(card.scrollHeight, tallest);
-  style.top = `${Math.round(isAbove ? top : bottom - height)}px`;
+  style.translate = `${Math.round(left)}px ${Math.round(isAbove ? top : bottom - height)}px`;
 }
 
 /** The element and the chip of the open card, as far as they are in sight. @param {App} app @returns {Area | null} */
@@ -102,6 +101,7 @@ function placeMenu(app) {
   if (!menu?.isConnected) return;
   const { width, height } = menu.getBoundingClientRect();
   const bar = app.barBox;
-  menu.style.left = `${Math.round(Math.max(EDGE, Math.min(bar.x, innerWidth - width - EDGE)))}px`;
-  menu.style.top = `${Math.round(bar.y > innerHeight / 2 ? Math.max(EDGE, bar.y - height - EDGE) : bar.y + bar.height + EDGE)}px`;
+  const left = Math.max(EDGE, Math.min(bar.x, innerWidth - width - EDGE));
+  const top = bar.y > innerHeight / 2 ? Math.max(EDGE, bar.y - height - EDGE) : bar.y + bar.height + EDGE;
+  menu.style.translate = `${Math.round(left)}px ${Math.round(top)}px`;
 }

@@ -41,7 +41,7 @@ function* own(element) {
   }
   const id = element.id;
   if (id && !MADE_UP.test(id)) yield `#${CSS.escape(id)}`;
-  if (element.localName === "body" || element.localName === "html" || element.localName === "main") yield tag;
+  if (/^(?:body|html|main|.+-.+)$/.test(element.localName)) yield tag;
   for (const name of TELLING) {
     const value = element.getAttribute(name);
     if (value && value.length <= LONGEST_VALUE && !(name === "href" && MADE_UP.test(value))) yield `${tag}[${name}=${quoted(value)}]`;

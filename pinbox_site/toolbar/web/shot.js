@@ -4,7 +4,7 @@
 import { isPrivate } from "./selector.js";
 
 const AROUND = 24;
-const LONGEST = 1600;
+const LONGEST_SIDE = 1600;
 const QUALITY = 0.8;
 const FRAME_MS = 5_000;
 
@@ -58,7 +58,7 @@ function cut(video, element) {
   const width = Math.min(innerWidth, box.right + AROUND) - left;
   const height = Math.min(innerHeight, box.bottom + AROUND) - top;
   if (width < 1 || height < 1) throw new Error("the element is not in view");
-  const size = Math.min(1, LONGEST / (Math.max(width, height) * scale)) * scale;
+  const size = Math.min(1, LONGEST_SIDE / (Math.max(width, height) * scale)) * scale;
   const canvas = document.createElement("canvas");
   canvas.width = Math.round(width * size);
   canvas.height = Math.round(height * size);

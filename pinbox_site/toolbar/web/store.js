@@ -60,7 +60,10 @@ export class Store {
     /** @type {Map<string, Delivery>} */
     this.deliveries = new Map();
     /** @type {Map<string, Draft>} */
-    this.drafts = new Map(this.memory.get("drafts", /** @type {Draft[]} */ ([])).map((draft) => [draft.id, draft]));
+    this.drafts = new Map();
+    for (const name of this.memory.names("draft:")) this.#readDraft(name);
+    /** @type {(id: string) => boolean} whether a draft is being written in this tab */
+    this.isWriting = () => false;
     /** @type {Entry[]} */
     this.entries = this.outbox.all();
     /** @type {Set<string>} ids of messages this person wrote here */
@@ -141,10 +144,8 @@ export class Store {
     if (!event.key?.startsWith(this.memory.prefix)) return;
     const name = event.key.slice(this.memory.prefix.length);
     if (name.startsWith("out:")) this.#entriesChanged();
-    if (name === "drafts") {
-      for (const draft of this.memory.get("drafts", /** @type {Draft[]} */ ([]))) {
-        if (!this.drafts.has(draft.id)) this.drafts.set(draft.id, draft);
-      }
+    if (name.startsWith("draft:") && !this.isWriting(name.slice("draft:".length))) {
+      this.#readDraft(name);
       this.changed();
     }
   };
@@ -473,19 +474,23 @@ export class Store {
   /** @param {Draft} draft */
   keepDraft(draft) {
     this.drafts.set(draft.id, draft);
-    this.#storeDrafts();
+    // Only what has words is worth coming back to.
+    if (draft.text.trim()) this.memory.set(`draft:${draft.id}`, draft);
+    else this.memory.remove(`draft:${draft.id}`);
   }
 
   /** @param {string} id */
   dropDraft(id) {
     this.drafts.delete(id);
-    this.#storeDrafts();
+    this.memory.remove(`draft:${id}`);
     this.changed();
   }
 
-  #storeDrafts() {
-    // Only what has words is worth coming back to.
-    this.memory.set("drafts", [...this.drafts.values()].filter((draft) => draft.text.trim()));
+  /** @param {string} name under which it is kept */
+  #readDraft(name) {
+    const draft = this.memory.get(name, /** @type {Draft | null} */ (null));
+    if (draft) this.drafts.set(draft.id, draft);
+    else this.drafts.delete(name.slice("draft:".length));
   }
 
   /** The unsent reply to a pin. @param {string} pin @param {string} [text] sets it */

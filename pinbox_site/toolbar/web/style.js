@@ -46,7 +46,7 @@ a { color: var(--accent); text-underline-offset: 2px; }
 
 .bar, .puck, .card, .inbox, .modal, .menu, .toast, .aimbar { pointer-events: auto; background: var(--ground); color: var(--ink); box-shadow: var(--shadow), 0 0 0 1px var(--edge-soft, rgba(20,24,36,.10)); }
 
-.dock { position: fixed; display: flex; align-items: center; touch-action: none; }
+.dock { position: fixed; left: 0; top: 0; display: flex; align-items: center; touch-action: none; }
 .bar { display: flex; align-items: center; gap: 4px; height: 44px; padding: 0 4px; border-radius: 14px; }
 .bar .act { height: 36px; }
 .bar .grip { width: 36px; padding: 0; cursor: grab; position: relative; border-radius: 10px; color: var(--ink); }
@@ -68,7 +68,7 @@ a { color: var(--accent); text-underline-offset: 2px; }
 .dock[data-y=bottom] .notice { bottom: calc(100% + 8px); } .dock[data-y=top] .notice { top: calc(100% + 8px); }
 .dock.is-puck .notice { inset-inline: auto; width: 240px; } .dock.is-puck[data-x=left] .notice { left: 0; justify-content: flex-start; } .dock.is-puck[data-x=right] .notice { right: 0; justify-content: flex-end; } .dock.is-puck[data-x=middle] .notice { left: -96px; }
 
-.menu { position: fixed; min-width: 216px; padding: 6px; border-radius: 12px; }
+.menu { position: fixed; left: 0; top: 0; min-width: 216px; padding: 6px; border-radius: 12px; }
 .menu button { display: flex; align-items: center; gap: 10px; width: 100%; min-height: 36px; padding: 0 10px; border-radius: 8px; font: 400 14px/1.2 var(--sans); }
 .menu button + button { margin-top: 4px; }
 .menu button .key { margin-inline-start: auto; }
@@ -79,7 +79,7 @@ a { color: var(--accent); text-underline-offset: 2px; }
 .status { padding: 8px 10px 10px; border-bottom: 1px solid var(--line); margin-bottom: 6px; font: 400 12px/1.45 var(--sans); color: var(--soft); max-width: 260px; }
 .status strong { display: block; color: var(--ink); font: 500 13px/1.4 var(--sans); }
 
-.card { position: fixed; width: 336px; border-radius: 14px; display: flex; flex-direction: column; overflow: hidden; }
+.card { position: fixed; left: 0; top: 0; width: 336px; border-radius: 14px; display: flex; flex-direction: column; overflow: hidden; }
 .card.is-sheet { width: auto; max-width: 560px; border-radius: 16px; }
 .card header { display: flex; align-items: center; gap: 4px; padding: 8px 8px 0 14px; min-height: 40px; }
 .card header h2 { flex: 1; min-width: 0; display: flex; align-items: center; gap: 8px; font: 600 14px/1.3 var(--sans); }
@@ -135,8 +135,8 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
 @media (hover: hover) { .row-item:hover { background: var(--raised); } }
 .empty { padding: 48px 24px; text-align: center; color: var(--soft); } .empty strong { display: block; color: var(--ink); font: 600 14px/1.5 var(--sans); margin-bottom: 4px; }
 
-.modal-back { position: fixed; inset: 0; background: var(--scrim); pointer-events: auto; display: grid; place-items: center; padding: 16px; }
-.modal { width: 400px; max-width: 100%; max-height: 100%; overflow-y: auto; border-radius: 16px; padding: 8px 8px 16px 20px; }
+.modal-back { position: fixed; inset: 0; background: var(--scrim); pointer-events: auto; display: grid; grid-template: minmax(0, max-content) / minmax(0, 400px); place-content: center; padding: 16px; }
+.modal { max-height: 100%; overflow-y: auto; border-radius: 16px; padding: 8px 8px 16px 20px; }
 .modal header { display: flex; align-items: center; } .modal header h2 { flex: 1; font: 600 14px/1.3 var(--sans); }
 .modal form, .modal dl, .modal .tick { margin-inline-end: 12px; }
 .field { display: block; margin: 8px 12px 16px 0; font: 500 13px/1.4 var(--sans); } .field input { display: block; width: 100%; height: 36px; margin-top: 6px; padding: 0 12px; border: 0; border-radius: 9px; background: var(--ground); box-shadow: inset 0 0 0 1px var(--edge); font: 400 14px/1.4 var(--sans); user-select: text; -webkit-user-select: text; }
@@ -195,13 +195,13 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
 `;
 
 /** @type {CSSStyleSheet | null} one for all elements of the page */
-let sheet = null;
+let looks = null;
 
 /** @param {ShadowRoot} root */
 export function dress(root) {
-  if (!sheet) {
-    sheet = new CSSStyleSheet();
-    sheet.replaceSync(css);
+  if (!looks) {
+    looks = new CSSStyleSheet();
+    looks.replaceSync(css);
   }
-  root.adoptedStyleSheets = [sheet];
+  root.adoptedStyleSheets = [looks];
 }

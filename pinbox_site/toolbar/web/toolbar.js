@@ -50,6 +50,7 @@ import { Witness } from "./witness.js";
 
 /** Milliseconds a short message stays. */
 const TOAST_MS = 2_500;
+const CLICKS = ["pointerdown", "mousedown", "pointerup", "mouseup", "click", "dblclick"];
 
 /** Everything behind one element. */
 export class App {
@@ -61,6 +62,7 @@ export class App {
     this.store = new Store(config, () => this.later());
     this.store.heard = (event) => this.#heard(event);
     this.store.accepted = (entry, answer) => this.#accepted(entry, answer);
+    this.store.isWriting = (id) => this.ui.card === id;
     this.witness = new Witness(this.store.wire.endpoint);
     const { memory } = this.store;
     const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
@@ -127,6 +129,7 @@ export class App {
     addEventListener("pointermove", this.#pointer, { capture: true, passive: true });
     addEventListener("keydown", this.#keyFirst, true);
     addEventListener("keydown", this.#keyLast);
+    for (const type of CLICKS) addEventListener(type, this.#tail, true);
     this.unroute = route(this.host, this.root);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", this.#scheme);
     this.witness.start();
@@ -140,6 +143,7 @@ export class App {
     removeEventListener("pointermove", this.#pointer, { capture: true });
     removeEventListener("keydown", this.#keyFirst, true);
     removeEventListener("keydown", this.#keyLast);
+    for (const type of CLICKS) removeEventListener(type, this.#tail, true);
     matchMedia("(prefers-color-scheme: dark)").removeEventListener("change", this.#scheme);
     this.witness.stop();
     this.layer.stop();
@@ -242,6 +246,13 @@ export class App {
   /** @param {PointerEvent} event */
   #pointer = (event) => {
     this.pointer = { x: event.clientX, y: event.clientY };
+  };
+
+  /** A double click places once and does not reach the page. @param {Event} event */
+  #tail = (event) => {
+    if (!this.picker.isTail(/** @type {MouseEvent} */ (event)) || event.composedPath().includes(this.host)) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
   };
 
   /** While placing, and with Escape, the toolbar comes before the page. @param {KeyboardEvent} event */

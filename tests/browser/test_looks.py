@@ -1,0 +1,321 @@
+"""How it looks and reads, measured in the browser: contrast, type, targets, places, roles."""
+
+import pytest
+
+from .conftest import NARROW, SHOP, WIDE, View, tag
+
+SIZES = {"wide": WIDE, "narrow": NARROW}
+
+HELPERS = """
+  const root = document.querySelector("pinbox-toolbar").shadowRoot;
+  const parse = (text) => { const n = (text.match(/[\\d.]+/g) ?? []).map(Number);
+    if (text.startsWith("color(srgb")) return [n[0] * 255, n[1] * 255, n[2] * 255, n[3] ?? 1];
+    return [n[0] ?? 0, n[1] ?? 0, n[2] ?? 0, n[3] ?? 1] };
+  const over = (a, b) => a.slice(0, 3).map((c, i) => c * a[3] + b[i] * (1 - a[3])).concat(1);
+  const light = ([r, g, b]) => { const f = (c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b) };
+  const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05) };
+  const ground = (e) => { let c = [0, 0, 0, 0];
+    for (let at = e; at && at !== root; at = at.parentNode) { const b = parse(getComputedStyle(at).backgroundColor);
+      if (b[3]) { c = c[3] ? over(c, b) : b; if (b[3] === 1) return c } }
+    return c };
+  const shown = [...root.querySelectorAll("#layer *")].filter((e) => e.checkVisibility({ opacityProperty: true }) && e.getBoundingClientRect().width > 1);
+"""
+
+CONTRAST = (
+    "() => {"
+    + HELPERS
+    + """
+  const bad = [];
+  for (const e of shown) {
+    const style = getComputedStyle(e), back = ground(e);
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.nodeValue.trim());
+    if (own && back[3]) { const r = ratio(over(parse(style.color), back), back); if (r < 4.5) bad.push(["text", e.className, e.textContent, r]) }
+    if (e.matches("textarea, input") && back[3]) { const r = ratio(over(parse(getComputedStyle(e, "::placeholder").color), back), back); if (r < 4.5) bad.push(["placeholder", e.className, r]) }
+    if (e.matches("svg") && back[3]) { const r = ratio(over(parse(style.color), back), back); if (r < 3) bad.push(["icon", e.getAttribute("class"), r]) }
+    const edge = /inset/.test(style.boxShadow) && e.matches(".line, .composer, .find input, .field input") ? parse(style.boxShadow.match(/(rgba?|color)\\([^)]*\\)/)[0]) : null;
+    if (edge && back[3]) { const r = ratio(over(edge, back), back); if (r < 3) bad.push(["edge", e.className, r]) }
+  }
+  return bad }"""
+)
+
+TYPE = (
+    "() => {"
+    + HELPERS
+    + """
+  const texts = shown.filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.nodeValue.trim()) || e.matches("textarea, input"));
+  const styles = texts.map((e) => [getComputedStyle(e), e]);
+  return {
+    sizes: [...new Set(styles.map(([s]) => parseFloat(s.fontSize)))],
+    spaced: styles.filter(([s]) => parseFloat(s.letterSpacing) > 0.06 * parseFloat(s.fontSize)).length,
+    capitals: styles.filter(([s, e]) => s.textTransform === "uppercase" && e.textContent.includes(" ")).length,
+    fields: styles.filter(([, e]) => e.matches("textarea, input:not([type=checkbox])")).map(([s]) => s.fontSize),
+  } }"""
+)
+
+TARGETS = (
+    "(least) => {"
+    + HELPERS
+    + """
+  const all = shown.filter((e) => e.matches("button, a, input, textarea, label.tick") && !e.closest("[hidden]") && !e.matches("label input"));
+  const small = [];
+  const boxes = all.map((e) => { const b = e.getBoundingClientRect();
+    const min = e.matches(".chip") ? 24 : least;
+    if (!e.matches("textarea") && (b.width < min - 0.5 || b.height < min - 0.5)) small.push([e.className, e.textContent, b.width, b.height]);
+    return [e, b] });
+  for (const [e, b] of boxes) for (const [f, c] of boxes) {
+    if (e === f || e.parentNode !== f.parentNode || e.matches(".chip")) continue;
+    const gap = Math.max(c.left - b.right, b.left - c.right, c.top - b.bottom, b.top - c.bottom);
+    if (gap < 3.5) small.push(["near", e.className, f.className, gap]) }
+  return small }"""
+)
+
+
+@pytest.fixture(params=[f"{size} {theme}" for size in SIZES for theme in ("light", "dark")])
+def filled(request, browser, hub, site):
+    """A view with pins in every state, in one of four looks. `states()` goes through its parts."""
+    size, theme = request.param.split()
+    url = site.put("/", SHOP.replace("__TOOLBAR__", tag(hub)))
+    for selector, text in {
+        "#total": "sum",
+        ".item:nth-of-type(2)": "too small",
+        "#title": "heading",
+    }.items():
+        hub.pin(text, target={"url": url, "selector": selector, "tag": "b"})
+    answered, verify = hub.pins()[1], hub.pins()[0]
+    hub.says(answered["id"], "Made it bigger.\nLook again.", origin="claude")
+    hub.ask(f"/pins/{verify['id']}/resolve", {"by": "agent", "note": "done", "commit": "4f0c2a91"})
+    context = browser.new_context(
+        viewport=SIZES[size], color_scheme=theme, locale="en-GB", reduced_motion="reduce",
+        has_touch=size == "narrow", is_mobile=size == "narrow",
+    )  # fmt: skip
+    context.set_default_timeout(15_000)
+    view = View(context.new_page()).open(url)
+    view.wait(lambda: view.chips.count() == 3)
+    view.wait(lambda: any("Answered" in view.state(i) for i in range(3)))
+    view.is_narrow = size == "narrow"
+    yield view
+    context.close()
+
+
+def parts(view: View):
+    """Opens one part after the other and says which."""
+    page = view.page
+    yield "rest"
+    page.locator("pinbox-toolbar .chip[aria-label*=Answered]").click()
+    view.card.get_by_text("Look again.").wait_for()
+    yield "answered"
+    page.keyboard.press("Escape")
+    page.locator("pinbox-toolbar .chip[aria-label*='To verify']").click()
+    yield "verify"
+    page.keyboard.press("Escape")
+    page.keyboard.press("i")
+    view.inbox.wait_for()
+    yield "inbox"
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    page.get_by_role("dialog", name="Name and keys").wait_for()
+    yield "settings"
+    page.keyboard.press("Escape")
+    view.bar.get_by_role("button", name="More").click()
+    page.get_by_role("menu").wait_for()
+    yield "menu"
+    page.keyboard.press("Escape")
+    page.keyboard.press("p")
+    page.mouse.move(120, 250)
+    if view.is_narrow:
+        page.get_by_role("button", name="Pin here").wait_for()
+        yield "placing"
+        page.get_by_role("button", name="Pin here").click()
+    else:
+        page.mouse.click(120, 250)
+    view.field.fill("a draft")
+    yield "draft"
+    view.page.route("**/pins", lambda route: route.abort())
+    view.send()
+    view.card.get_by_text("Tried again by itself").wait_for()
+    yield "trouble"
+    page.keyboard.press("Escape")
+    page.keyboard.press("m")
+    yield "small"
+
+
+def test_every_text_control_and_mark_can_be_told_from_its_ground(filled):
+    bad = {part: filled.page.evaluate(CONTRAST) for part in parts(filled)}
+    assert bad == {part: [] for part in bad}
+
+
+def test_few_sizes_of_type_none_too_small(filled):
+    sizes = set()
+    for _ in parts(filled):
+        found = filled.page.evaluate(TYPE)
+        sizes |= set(found["sizes"])
+        assert (found["spaced"], found["capitals"]) == (0, 0)
+        if filled.is_narrow:
+            assert set(found["fields"]) <= {"16px"}
+    assert min(sizes) >= 12
+    assert len(sizes) <= 5
+
+
+def test_targets_are_large_and_apart(filled):
+    least = 44 if filled.is_narrow else 32
+    bad = {part: filled.page.evaluate(TARGETS, least) for part in parts(filled)}
+    assert bad == {part: [] for part in bad}
+
+
+def test_axe_finds_nothing(filled):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = {}
+    for part in parts(filled):
+        result = axe.run(filled.page, context="pinbox-toolbar")
+        found[part] = [
+            (v["id"], [n["html"][:160] for n in v["nodes"]]) for v in result.response["violations"]
+        ]
+    assert found == {part: [] for part in found}
+
+
+def test_the_bar_keeps_its_width_whatever_happens(view, hub, shop):
+    view.open(shop)
+    width = view.bar.bounding_box()["width"]
+    assert (width <= 320, view.bar.bounding_box()["height"]) == (True, 44)
+    button = view.bar.get_by_role("button", name="Inbox").bounding_box()
+    for i in range(12):
+        pin = hub.pin(f"pin {i}", target={"url": shop, "selector": "#total"})
+        hub.says(pin["id"], "answer")
+    view.wait(
+        lambda: (
+            "12 waiting"
+            in (view.bar.get_by_role("button", name="Inbox").get_attribute("aria-label") or "")
+        )
+    )
+    assert view.bar.bounding_box()["width"] == width
+    assert view.bar.get_by_role("button", name="Inbox").bounding_box() == button
+    view.bar.get_by_role("button", name="Pin", exact=True).click()
+    assert view.bar.bounding_box()["width"] == width
+
+
+PLACES = [(x, y) for x in (0, 30, 65, 85) for y in (0, 35, 70, 90)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_card_is_off_its_element_off_its_chip_off_the_bar_and_inside_the_window(
+    view, hub, site, size
+):
+    page = view.page
+    page.set_viewport_size(SIZES[size])
+    body = '<div id=at style="position:absolute;width:120px;height:60px;background:#ccc">x</div>'
+    url = site.put("/at", f"<!doctype html><body>{body}{tag(hub)}")
+    hub.pin("A pin " * 30, target={"url": url, "selector": "#at"})
+    view.open(url)
+    view.chips.first.wait_for()
+    for x, y in PLACES:
+        page.evaluate(
+            "([x, y]) => { const s = document.getElementById('at').style;"
+            " s.left = `calc((100% - 120px) * ${x} / 85)`; s.top = `calc((100vh - 64px) * ${y} / 90)` }",
+            [x, y],
+        )  # fmt: skip
+        page.wait_for_timeout(80)
+        view.chips.first.click()
+        page.wait_for_timeout(250)
+        card, at, bar = (
+            view.card.bounding_box(), page.locator("#at").bounding_box(), view.bar.bounding_box()
+        )  # fmt: skip
+        chip = view.chips.first.bounding_box()
+        width, height = SIZES[size]["width"], SIZES[size]["height"]
+        where = (size, x, y, card, at)
+        assert min(card["x"], card["y"]) >= 8, where
+        assert card["x"] + card["width"] <= width - 8, where
+        assert card["y"] + card["height"] <= height - 8, where
+        assert not meet(card, bar), where
+        free = max(at["x"], width - at["x"] - 120, at["y"], height - at["y"] - 60)
+        if free >= 360 + 80:  # the bar and the chip take their part
+            assert not meet(card, at), where
+            assert not meet(card, chip), where
+        assert page.locator("pinbox-toolbar .frame:not([hidden])").count() == 1
+        page.keyboard.press("Escape")
+
+
+def meet(a, b) -> bool:
+    return (
+        a["x"] < b["x"] + b["width"] and b["x"] < a["x"] + a["width"]
+        and a["y"] < b["y"] + b["height"] and b["y"] < a["y"] + a["height"]
+    )  # fmt: skip
+
+
+def test_the_dot_is_where_it_was_clicked_and_close_chips_fan_out(view, hub, shop):
+    view.open(shop)
+    box = view.page.locator("button.pay").bounding_box()
+    for i in range(3):
+        view.bar.get_by_role("button", name="Pin", exact=True).click()
+        view.page.mouse.click(box["x"] + 20 + i, box["y"] + 20)
+        view.page.keyboard.type(f"pin {i}")
+        view.send()
+        view.page.get_by_role("dialog", name=f"Pin {i + 1}").wait_for()
+        view.page.keyboard.press("Escape")
+    dots = [dot.bounding_box() for dot in view.page.locator("pinbox-toolbar .dot").all()]
+    assert sorted(round(dot["x"] + 4 - box["x"], 1) for dot in dots) == pytest.approx(
+        [20, 21, 22], abs=0.11
+    )
+    chips = [chip.bounding_box() for chip in view.chips.all()]
+    assert not any(meet(a, b) for a in chips for b in chips if a is not b)
+
+
+def test_many_pins_on_one_spot_become_one_chip_with_their_count(view, hub, shop):
+    for i in range(12):
+        hub.pin(f"pin {i}", target={"url": shop, "selector": "#total"})
+    view.open(shop)
+    view.wait(lambda: view.page.locator("pinbox-toolbar [data-more]").count() == 1)
+    shown = [chip.bounding_box() for chip in view.chips.all() if chip.is_visible()]
+    assert len(shown) < 12
+    assert not any(meet(a, b) for a in shown for b in shown if a is not b)
+
+
+def test_reduced_motion_stands_still_and_the_usual_one_is_short(view, browser, hub, shop):
+    seen = """() => document.querySelector("pinbox-toolbar").shadowRoot.getAnimations({ subtree: true })
+      .map((a) => [a.effect.getComputedTiming().endTime,
+        Object.keys(a.effect.getKeyframes()[0]).filter((k) => !["offset", "computedOffset", "easing", "composite"].includes(k)).sort()])"""
+    view.open(shop)
+    view.place("#total")
+    for end, names in view.page.evaluate(seen):
+        assert end <= 180
+        assert set(names) <= {"opacity", "transform"}
+    view.page.emulate_media(reduced_motion="reduce")
+    view.page.keyboard.press("Escape")
+    view.place("#total")
+    assert view.page.evaluate(seen) == []
+
+
+def test_it_moves_out_of_the_way_of_the_page_s_own_bar_and_remembers_its_corner(view, hub, site):
+    bar = '<footer style="position:fixed;bottom:0;left:0;right:0;height:56px">own bar</footer>'
+    url = site.put("/fixed", f"<!doctype html><body><p>text</p>{bar}{tag(hub)}")
+    view.open(url)
+    view.wait(lambda: view.bar.bounding_box()["y"] + 44 <= 800 - 56)
+    grip = view.bar.get_by_role("button", name="Pinbox").bounding_box()
+    view.page.mouse.move(grip["x"] + 10, grip["y"] + 10)
+    view.page.mouse.down()
+    view.page.mouse.move(1200, 100, steps=4)
+    view.page.mouse.up()
+    view.wait(lambda: view.bar.bounding_box()["x"] > 900 and view.bar.bounding_box()["y"] < 60)
+    view.page.reload()
+    view.bar.wait_for()
+    view.wait(lambda: view.bar.bounding_box()["x"] > 900 and view.bar.bounding_box()["y"] < 60)
+
+
+def test_german_readers_read_german(browser, hub, shop):
+    context = browser.new_context(viewport=WIDE, locale="de-DE")
+    page = context.new_page()
+    page.goto(shop.replace("?", ""))
+    page.evaluate("document.querySelector('pinbox-toolbar').getAttribute('lang')")
+    context.close()
+    assert set(texts("en")) == set(texts("de"))
+
+
+def texts(language: str) -> list[str]:
+    """The keys of one language, as the file has them."""
+    import re
+
+    from pinbox_site.toolbar import FOLDER
+
+    source = (FOLDER / "texts.js").read_text()
+    block = source.split(f"const {language} = {{", 1)[1].split("\n};", 1)[0]
+    return re.findall(r"^  (\w+):", block, re.MULTILINE)

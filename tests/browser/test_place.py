@@ -1,0 +1,299 @@
+"""Pointing at something: by mouse, by keys, by touch; what the pin then says of it."""
+
+import pytest
+
+from .conftest import NARROW, View, tag
+
+KEYS = "pidrchm? twenty keys"
+
+
+def test_the_first_keys_after_the_placing_click_are_all_in_the_box(view, shop):
+    view.open(shop)
+    view.place("#total")
+    view.page.keyboard.type(KEYS)
+    assert view.field.input_value() == KEYS
+    assert view.card.count() == 1
+    assert view.inbox.count() == 0
+
+
+def test_the_box_has_the_focus_within_a_tenth_of_a_second(view, shop):
+    view.page.add_init_script("""
+      addEventListener("click", () => { window.clickedAt = performance.now() }, true);
+      const seen = () => {
+        const root = document.querySelector("pinbox-toolbar")?.shadowRoot;
+        if (!root?.activeElement?.matches("textarea")) requestAnimationFrame(seen);
+        else window.took = performance.now() - window.clickedAt;
+      };
+      requestAnimationFrame(seen);""")
+    view.open(shop)
+    view.place("#total")
+    view.page.wait_for_function("window.took !== undefined")
+    assert view.page.evaluate("window.took") <= 100
+
+
+@pytest.mark.parametrize("modifier", ["Control", "Meta", "Alt"])
+def test_a_letter_with_a_modifier_is_not_for_the_toolbar(view, hub, shop, modifier):
+    view.open(shop)
+    view.place("#total")
+    view.page.keyboard.type("Wrong sum")
+    view.send()
+    view.page.get_by_role("dialog", name="Pin 1").wait_for()
+    view.page.evaluate(
+        "addEventListener('keydown', (e) => e.preventDefault())"  # no reload, no window of its own
+    )
+    for letter in "cihdpr":
+        view.page.keyboard.press(f"{modifier}+{letter}")
+    assert hub.pins()[0]["status"] == "open"
+    assert view.card.count() == 1
+    assert view.inbox.count() == 0
+    assert view.page.locator("pinbox-toolbar .shield").count() == 0
+
+
+def test_letters_typed_into_a_field_of_the_page_are_the_page_s(view, shop):
+    view.open(shop)
+    view.page.locator("#voucher").click()
+    view.page.keyboard.type("pichm")
+    assert view.page.locator("#voucher").input_value() == "pichm"
+    assert view.page.locator("pinbox-toolbar .shield").count() == 0
+    assert view.inbox.count() == 0
+
+
+def test_letters_typed_into_a_card_are_not_the_page_s(view, shop):
+    view.open(shop)
+    view.page.evaluate("""() => {
+      window.heard = [];
+      for (const type of ["keydown", "keypress", "keyup", "input", "click", "mousedown", "focusin"])
+        document.addEventListener(type, () => window.heard.push(type), true);
+    }""")
+    view.place("#total")
+    view.page.keyboard.type("abc")
+    view.field.click()
+    assert view.page.evaluate("window.heard") == []
+
+
+def test_placing_does_not_reach_the_page_and_selects_nothing(view, shop):
+    view.open(shop)
+    view.page.evaluate("""() => {
+      window.clicks = 0;
+      for (const type of ["click", "mousedown", "pointerdown"])
+        document.querySelector(".pay").addEventListener(type, () => window.clicks++);
+    }""")
+    view.place("button.pay", click_count=3)
+    assert view.page.evaluate("[window.clicks, String(getSelection())]") == [0, ""]
+
+
+def test_one_pin_may_be_about_several_elements(view, hub, shop):
+    view.open(shop)
+    view.bar.get_by_role("button", name="Pin", exact=True).click()
+    view.page.keyboard.down("Shift")
+    view.page.mouse.click(100, 244)
+    view.page.mouse.click(330, 244)
+    view.page.keyboard.up("Shift")
+    marks = view.page.locator("pinbox-toolbar .frame.is-added:not([hidden])")
+    assert marks.count() == 2
+    # An event of the hub draws everything anew; the marks stay.
+    hub.pin("from elsewhere")
+    view.page.wait_for_timeout(150)
+    assert marks.count() == 2
+    view.page.mouse.click(560, 244)
+    view.page.keyboard.type("All three headings")
+    view.send()
+    view.wait(lambda: len(hub.pins()) == 2)
+    target = hub.pins()[0]["target"]
+    assert [target["tag"], *(other["tag"] for other in target["targets"])] == ["h2", "h2", "h2"]
+    assert target["context"]["textRuns"] == ["Honey"]
+
+
+def test_the_whole_loop_without_a_pointer(view, hub, shop):
+    view.open(shop)
+    keys = view.page.keyboard
+    view.page.locator("#voucher").focus()
+    keys.press("Tab")
+    assert view.page.evaluate("document.activeElement.className") == "pay"
+    keys.press("p")
+    keys.press("ArrowLeft")  # from what was under the middle of the window
+    keys.press("ArrowRight")
+    keys.press("Enter")
+    keys.type("By keyboard")
+    keys.press("Control+Enter")
+    view.wait(hub.pins)
+    [pin] = hub.pins()
+    hub.says(pin["id"], "Done by me", origin="claude")
+    hub.ask(f"/pins/{pin['id']}/resolve", {"by": "agent"})
+    view.card.get_by_role("button", name="Looks good").wait_for()
+    focused = "document.querySelector('pinbox-toolbar').shadowRoot.activeElement?.textContent"
+    for _ in range(12):
+        if view.page.evaluate(focused) == "Looks good":
+            break
+        keys.press("Tab")
+    keys.press("Enter")
+    view.wait(lambda: hub.pins()[0].get("verification"))
+    view.card.wait_for(state="detached")
+    assert view.page.evaluate("document.activeElement.className") == "pay"
+
+
+def test_escape_takes_a_draft_without_words_back_and_keeps_one_with_words(view, hub, shop):
+    view.open(shop)
+    view.place("#total")
+    view.page.keyboard.press("Escape")
+    assert view.chips.count() == 0
+    view.place("#total")
+    view.page.keyboard.type("Half a thought")
+    view.page.keyboard.press("Escape")
+    view.card.wait_for(state="detached")
+    view.page.reload()
+    view.chips.first.click()
+    assert view.field.input_value() == "Half a thought"
+    assert hub.pins() == []
+
+
+def test_touch_aims_with_a_mark_that_is_dragged(browser, hub, shop):
+    context = browser.new_context(viewport=NARROW, has_touch=True, is_mobile=True, locale="en-GB")
+    view = View(context.new_page()).open(shop)
+    view.bar.get_by_role("button", name="Pin", exact=True).tap()
+    spot = view.page.locator("#title").bounding_box()
+    view.page.touchscreen.tap(spot["x"] + 20, spot["y"] + 10)
+    mark = view.page.get_by_role("slider")
+    mark.wait_for()
+    box = mark.bounding_box()
+    assert abs(box["x"] + 36 - spot["x"] - 20) < 1.5
+    view.page.get_by_role("button", name="Pin here").tap()
+    view.field.fill("On a phone")
+    view.card.get_by_role("button", name="Send").tap()
+    view.wait(hub.pins)
+    assert hub.pins()[0]["target"]["selector"] == "#title"
+    context.close()
+
+
+ODD = {
+    "tailwind": '<p class="md:hover:w-1/2">x</p><p class="w-[calc(100%-2rem)]">y</p>',
+    "digit first": '<p class="1-col">x</p><p class="2-col">y</p>',
+    "dots and colons": '<p id="a.b:c">x</p><p id="a.b">y</p>',
+    "emoji": '<p class="🍯">x</p><p class="🍵">y</p>',
+    "made up ids": '<p id=":r1:">x</p><p id="radix-42">y</p>',
+    "twins": "<div><p>x</p><p>x</p></div><div><p>x</p><p>x</p></div>",
+    "quotes": """<p data-testid='a"b>c\\d'>x</p><p data-testid="it's">y</p>""",
+    "same id twice": '<p id="twice">x</p><p id="twice">y</p>',
+    "svg": '<svg width="40" height="40"><g><rect width="40" height="20"/></g></svg>',
+    "a form's own names": '<form><input name="id"><input name="className"></form>',
+}
+
+
+@pytest.mark.parametrize("body", ODD.values(), ids=ODD)
+def test_a_selector_finds_exactly_its_element_again(view, hub, site, body):
+    view.open(site.put("/odd", f"<!doctype html><body>{body}{tag(hub)}"))
+    wrong = view.page.evaluate(
+        """async (hub) => {
+      const { selectorOf, find } = await import(hub + "/toolbar/selector.js");
+      return [...document.body.querySelectorAll("*:not(script)")]
+        .map((element) => [element.outerHTML, selectorOf(element), find(selectorOf(element)) === element])
+        .filter(([, , isSame]) => !isSame);
+    }""",
+        hub.url,
+    )
+    assert wrong == []
+
+
+def test_stable_attributes_come_before_classes_and_places(view, hub, site):
+    body = '<ul><li class="x"><b data-testid="price" class="x y">1</b></li></ul>'
+    view.open(site.put("/odd", f"<!doctype html><body>{body}{tag(hub)}"))
+    view.place("b")
+    view.page.keyboard.type("x")
+    view.send()
+    view.wait(hub.pins)
+    assert hub.pins()[0]["target"]["selector"] == '[data-testid="price"]'
+
+
+def test_an_element_inside_a_shadow_root_is_reached_and_found_again(view, hub, site):
+    body = """<my-card></my-card><script>
+      customElements.define("my-card", class extends HTMLElement { connectedCallback() {
+        this.attachShadow({ mode: "open" }).innerHTML = "<p>text</p><button class=buy>Buy</button>";
+      } });</script>"""
+    url = site.put("/shadow", f"<!doctype html><body>{body}{tag(hub)}")
+    view.open(url)
+    view.place("my-card button")
+    view.page.keyboard.type("Wrong word")
+    view.send()
+    view.wait(hub.pins)
+    assert hub.pins()[0]["target"]["selector"] == "my-card >>> button.buy"
+    view.page.reload()
+    view.chips.first.click()
+    view.page.locator("pinbox-toolbar .frame:not([hidden])").first.wait_for(state="attached")
+
+
+def test_nothing_private_is_captured(view, hub, site):
+    body = """<section><p>public words</p><p data-pinbox-private>secret words</p>
+      <input type=password value="hunter2"><input value="typed text">
+      <div data-pinbox-private aria-label="secret label"><b id=in>secret inside</b></div></section>"""
+    view.open(site.put("/private", f"<!doctype html><body>{body}{tag(hub)}"))
+    for selector in ("section", "#in", "input[type=password]"):
+        view.page.keyboard.press("p")
+        box = view.page.locator(selector).bounding_box()
+        view.page.mouse.click(box["x"] + 2, box["y"] + box["height"] / 2)
+        view.page.keyboard.type("look")
+        view.send()
+        count = len(hub.pins())
+        view.wait(lambda count=count: len(hub.pins()) >= count)
+        view.page.keyboard.press("Escape")
+    view.wait(lambda: len(hub.pins()) == 3)
+    stored = str(hub.pins())
+    assert "public words" in stored
+    for secret in ("secret", "hunter2", "typed text"):
+        assert secret not in stored.replace("data-pinbox-private", "")
+
+
+def test_failed_requests_and_console_errors_go_along_only_when_they_are_ticked(view, hub, site):
+    script = """<script>
+      fetch("/gone?token=abc").catch(() => {}); console.error("broken", {secret: 1});
+      setTimeout(() => { throw new Error("late") });</script>"""
+    url = site.put("/trouble", f"<!doctype html><body><p>here</p>{script}{tag(hub)}")
+    view.page.add_init_script("window.onerror = () => true")
+    view.open(url)
+    view.page.evaluate("""() => { console.error("broken", { secret: 1 }); fetch("/lost?key=1") }""")
+    view.place("p")
+    view.page.keyboard.type("without")
+    view.send()
+    view.wait(hub.pins)
+    assert "failedRequests" not in hub.pins()[0]["target"]["context"]
+    view.page.keyboard.press("Escape")
+    view.place("p")
+    view.card.get_by_role("checkbox").check()
+    view.field.fill("with")
+    view.send()
+    view.wait(lambda: len(hub.pins()) == 2)
+    context = hub.pins()[0]["target"]["context"]
+    assert "404 /lost" in context["failedRequests"]
+    assert "404 /gone" in context["failedRequests"]
+    assert "broken [Object]" in context["consoleErrors"]
+
+
+def test_an_element_is_moved_by_dragging_its_frame(view, hub, shop):
+    view.open(shop)
+    view.place("button.pay")
+    view.card.get_by_role("button", name="Move it").click()
+    box = view.page.locator("button.pay").bounding_box()
+    view.page.mouse.move(box["x"] + 5, box["y"] + 5)
+    view.page.mouse.down()
+    view.page.mouse.move(box["x"] + 65, box["y"] + 25, steps=3)
+    view.page.mouse.up()
+    view.field.fill("Further right")
+    view.send()
+    view.wait(hub.pins)
+    [pin] = hub.pins()
+    assert pin["kind"] == "move"
+    moved = {side: pin["move"]["to"][side] - pin["move"]["from"][side] for side in "xy"}
+    assert moved == {"x": 60, "y": 20}
+
+
+def test_where_a_template_marks_its_elements_the_pin_says_the_line(view, hub, site):
+    body = '<main data-pb-source="templates/checkout.html:42"><p>text</p></main>'
+    view.open(site.put("/marked", f"<!doctype html><body>{body}{tag(hub)}"))
+    view.place("p")
+    view.page.keyboard.type("x")
+    view.send()
+    view.wait(hub.pins)
+    assert hub.pins()[0]["target"]["source"] == {
+        "file": "templates/checkout.html",
+        "line": 42,
+        "via": "framework",
+    }
