@@ -17,9 +17,7 @@ OUTPUT: Final = FOLDER / "toolbar.iife.js"
 _IMPORT: Final = re.compile(
     r'^import \{(?P<names>[^}]*)\} from "\./(?P<file>[a-z-]+\.js)";\n', re.MULTILINE
 )
-_EXPORT: Final = re.compile(
-    r"^export (?=(?:async )?(?:function|class|const|let)\b)", re.MULTILINE
-)
+_EXPORT: Final = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\b)", re.MULTILINE)
 _TOP: Final = re.compile(
     r"^(?:export )?(?:async )?(?:function\*?|class|const|let) ([A-Za-z_$][\w$]*)", re.MULTILINE
 )
