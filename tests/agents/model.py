@@ -174,14 +174,7 @@ class ResponsesHandler(_Handler):
             error = {"type": "server_error", "message": "scripted"}
             self._json(answer.status, {"error": error})
             return
-        part = {"type": "output_text", "text": answer.text, "annotations": []}
-        item = {
-            "type": "message",
-            "id": f"msg_{uuid.uuid4().hex[:16]}",
-            "role": "assistant",
-            "status": "completed",
-            "content": [part],
-        }
+        item = _item(answer)
         usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
         response = {
             "id": f"resp_{uuid.uuid4().hex[:24]}",
@@ -204,7 +197,7 @@ class ResponsesHandler(_Handler):
                 {
                     "type": "response.output_item.added",
                     "output_index": 0,
-                    "item": {**item, "status": "in_progress", "content": []},
+                    "item": {**item, "status": "in_progress"},
                 },
                 {"type": "response.output_item.done", "output_index": 0, "item": item},
                 {"type": "response.completed", "response": response},
@@ -213,6 +206,17 @@ class ResponsesHandler(_Handler):
             document = json.dumps({**event, "sequence_number": number})
             self.wfile.write(f"event: {event['type']}\ndata: {document}\n\n".encode())
             self.wfile.flush()
+
+
+def _item(answer: Answer) -> Body:
+    some = uuid.uuid4().hex[:16]
+    if answer.command:
+        arguments = json.dumps({"cmd": answer.command})
+        call = {"name": "exec_command", "call_id": f"call_{some}", "arguments": arguments}
+        return {"type": "function_call", "id": f"fc_{some}", "status": "completed", **call}
+    part = {"type": "output_text", "text": answer.text, "annotations": []}
+    said = {"role": "assistant", "content": [part]}
+    return {"type": "message", "id": f"msg_{some}", "status": "completed", **said}
 
 
 def _block(answer: Answer) -> tuple[Body, str]:
