@@ -137,7 +137,8 @@ def _cards(news: News, unseen: Iterable[str] = ()) -> Iterator[Card]:
         happened = statements.what_happened([seq for one in some for _, seq in news[one]])
         for pin_id in some:
             if pin_id in heads:
-                own = [happened[seq] for seq in sorted(seq for _, seq in news[pin_id])]
+                seqs = sorted(seq for _, seq in news[pin_id])
+                own = [happened[seq] for seq in seqs if seq in happened]
                 yield _card(
                     pin_id,
                     heads[pin_id],

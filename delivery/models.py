@@ -50,8 +50,11 @@ class Delivery(models.Model):
                 condition=models.Q(status="pending"),
                 name="delivery_pending",
             ),
+            # With the status, for SQLite prefers any index on which it can ask for equality.
             models.Index(
-                fields=["due_at"], condition=models.Q(status="pending"), name="delivery_due"
+                fields=["status", "due_at"],
+                condition=models.Q(status="pending"),
+                name="delivery_due",
             ),
             models.Index(
                 fields=["claimed_until"],

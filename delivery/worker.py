@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from itertools import count
@@ -59,6 +59,9 @@ _REST_S: Final = 5
 STOP_S: Final = 3.5
 #: The wall clock was set when it is off by more: ordinary correction is slower.
 _JUMP: Final = timedelta(seconds=5)
+
+#: Before every lease: "later than this" finds an index that "not null" does not.
+_EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _PENDING: Final = Delivery.Status.PENDING
 _numbers = count(1)
@@ -291,7 +294,7 @@ class Worker:
         busy = _claimed(now).exclude(session_id=None).values("session_id")
         waiting = Delivery.objects.filter(status=_PENDING, due_at__isnull=False, claimed_by="")
         due = waiting.exclude(session_id__in=busy).aggregate(at=Min("due_at"))["at"]
-        over = Delivery.objects.filter(claimed_until__isnull=False)
+        over = Delivery.objects.filter(claimed_until__gt=_EVER)
         lease = over.exclude(claimed_by=self.name).aggregate(at=Min("claimed_until"))["at"]
         return min((at for at in (due, lease) if at is not None), default=None)
 
@@ -425,7 +428,7 @@ class Worker:
     def _release(self) -> None:
         now = clock.now()
         with writer():
-            for row in Delivery.objects.filter(claimed_until__isnull=False, claimed_by=self.name):
+            for row in Delivery.objects.filter(claimed_until__gt=_EVER, claimed_by=self.name):
                 began = row.pushed_at or now
                 Attempt.objects.create(
                     delivery=row,
@@ -463,7 +466,7 @@ def _claimed(now: datetime, *, is_over: bool = False) -> QuerySet[Delivery]:
     """Rows in somebody's hand, or whose lease is over. A session may have given a sign of one in
     hand meanwhile; whoever brings it is at work all the same.
     """
-    rows = Delivery.objects.filter(claimed_until__isnull=False)
+    rows = Delivery.objects.filter(claimed_until__gt=_EVER).order_by()
     dead = [name for name in rows.values_list("claimed_by", flat=True).distinct() if _is_dead(name)]
     # The lease of a worker that is gone is over, whatever the clock says.
     over = Q(claimed_until__lt=now) | Q(claimed_by__in=dead)
@@ -570,7 +573,7 @@ def follow_the_wall() -> None:
             pushed_at=F("pushed_at") + jump,
             updated_at=F("updated_at") + jump,
         )
-        Delivery.objects.filter(claimed_until__isnull=False).update(
+        Delivery.objects.filter(claimed_until__gt=_EVER).update(
             claimed_until=F("claimed_until") + jump
         )
         sessions.move_with_the_clock(jump, before=clock.now())

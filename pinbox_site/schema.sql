@@ -1,4 +1,4 @@
--- migrations: 1963629715
+-- migrations: 768414418
 -- Written by `manage.py dumpschema`. Do not edit.
 BEGIN IMMEDIATE;
 CREATE TABLE "django_migrations" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "app" varchar(255) NOT NULL, "name" varchar(255) NOT NULL, "applied" datetime NOT NULL);
@@ -46,9 +46,9 @@ CREATE INDEX "delivery_pin" ON "delivery_delivery" ("pin_id", "id" DESC);
 CREATE INDEX "delivery_status" ON "delivery_delivery" ("status", "id" DESC);
 CREATE INDEX "delivery_pending" ON "delivery_delivery" ("session_id", "event_seq" DESC) WHERE "status" = 'pending';
 CREATE INDEX "delivery_adapter" ON "delivery_delivery" ("adapter", "id" DESC);
-CREATE INDEX "delivery_due" ON "delivery_delivery" ("due_at") WHERE "status" = 'pending';
 CREATE INDEX "delivery_claimed" ON "delivery_delivery" ("claimed_until") WHERE "claimed_until" IS NOT NULL;
 CREATE INDEX "delivery_attempt_delivery_id_bf5c6939" ON "delivery_attempt" ("delivery_id");
+CREATE INDEX "delivery_due" ON "delivery_delivery" ("status", "due_at") WHERE "status" = 'pending';
 CREATE INDEX "pinbox_site_idempotentanswer_created_at_677a0f1b" ON "pinbox_site_idempotentanswer" ("created_at");
 CREATE INDEX "pin_status_n" ON "pins_pin" ("status", "n" DESC);
 CREATE INDEX "event_subject_seq" ON "pins_event" ("subject", "seq");
@@ -82,6 +82,7 @@ INSERT INTO django_migrations (app, name, applied) VALUES ('auth', '0012_alter_u
 INSERT INTO django_migrations (app, name, applied) VALUES ('delivery', '0001_ledger', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('delivery', '0002_adapter_index', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('delivery', '0003_attempts_and_leases', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (app, name, applied) VALUES ('delivery', '0004_due_index', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pinbox_site', '0001_idempotent_answers', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pinbox_site', '0002_admin_links', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0001_log_and_projections', '2026-01-01 00:00:00');
@@ -89,5 +90,5 @@ INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0002_search_
 INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0003_event_type_index', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0004_attachments', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('sessions', '0001_initial', '2026-01-01 00:00:00');
-PRAGMA user_version = 1963629715;
+PRAGMA user_version = 768414418;
 COMMIT;

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from delivery import acknowledge, clock, ledger, reach, services
 from delivery import worker as workers
@@ -679,3 +681,42 @@ def test_a_clock_that_is_set_neither_hastens_nor_delays_a_resume(ways, hands, ho
     hands(hours)
     assert Worker().tick(clock.now())[0] == 0
     assert Worker().tick(clock.now() + timedelta(seconds=16))[0] == 1
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="reads SQLite's query plan")
+def test_no_statement_of_a_round_reads_a_table_or_everything_that_an_adapter_brought(ways):
+    ways["webhook"].is_there = True
+    start()
+    for number in range(30):
+        drop(f"pin {number}")
+    worker = Worker()
+    with CaptureQueriesContext(connection) as queries:
+        for at in (now(), now(minutes=11), now(minutes=11)):
+            workers._notice_the_dead(at)
+            jobs = worker.claim(at)
+            worker.next_due(at)
+            workers._keeps_awake(at)
+            for job in jobs:
+                worker.fold(worker.perform(job, spawned=lambda _: None), at)
+    asked = [query["sql"] for query in queries if query["sql"].startswith(("SELECT", "UPDATE"))]
+    assert len(asked) > 30
+    for sql in asked:
+        with connection.cursor() as cursor:
+            cursor.execute("EXPLAIN QUERY PLAN " + sql)
+            plan = " | ".join(row[-1] for row in cursor.fetchall())
+        assert "SCAN delivery" not in plan, (sql, plan)
+        assert "SCAN agent" not in plan, (sql, plan)
+        assert "delivery_status" not in plan, (sql, plan)
+        assert "delivery_adapter" not in plan, (sql, plan)
+
+
+def test_a_row_whose_event_is_not_in_the_log_fails_and_holds_nothing_up(ways):
+    session = over()
+    pin = bound(session)
+    Delivery.objects.update(event_seq=900)
+    good = bound(session, "good")
+    start("s2")
+    Worker().tick(now())
+    Worker().tick(now())
+    assert row(good).status == "delivered"
+    assert row(pin).status in ("failed", "delivered")
