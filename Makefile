@@ -4,6 +4,7 @@
 #   make lint     formatting, lints, types, import rules
 #   make docs     write again what is generated in docs/
 #   make schema   write again pinbox_site/schema.sql, after a change of the migrations
+#   make toolbar  write again the toolbar's one file, after a change of its modules
 #   make agents   fetch the real agent programs that tests/agents run offline
 #   make bench    measure, against the targets
 #   make clean    remove what the other targets made
@@ -17,7 +18,7 @@ RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint docs schema agents bench clean
+.PHONY: help venv demo test lint docs schema toolbar agents bench clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -59,6 +60,9 @@ docs: $(RUN) $(DEV)
 
 schema: $(RUN)
 	$(BIN)/python manage.py dumpschema
+
+toolbar: $(RUN)
+	$(BIN)/python -m pinbox_site.toolbar.bundle
 
 agents: $(RUN)
 	@$(BIN)/python -m tests.agents.install

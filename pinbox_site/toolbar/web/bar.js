@@ -291,7 +291,7 @@ export function settingsView(app) {
       h(
         "div.modal",
         { role: "dialog", "aria-modal": "true", "aria-label": say("settings"), tabindex: -1, ref: (/** @type {HTMLElement} */ node) => app.nodes.set("modal", node), on: { keydown: trap } },
-        h("header", { key: "head" }, h("h2", null, say("settings")), h("button.act.icon-only", { "aria-label": say("close"), on: { click: () => app.closeSettings() } }, icon("close"))),
+        h("div.head", { key: "head" }, h("h2", null, say("settings")), h("button.act.icon-only", { "aria-label": say("close"), on: { click: () => app.closeSettings() } }, icon("close"))),
         h(
           "label.field",
           { key: "name" },

@@ -91,7 +91,7 @@ function draftCard(app, draft) {
   const { store } = app;
   const shooting = app.ui.shooting === draft.id;
   return shell(app, draft.id, say("draft_label"), [
-    h("header", { key: "head" }, h("h2", null, mark("draft"), say("draft_label")), draft.text.trim() ? h("button.act", { key: "discard", on: { click: () => app.discardDraft(draft.id) } }, say("discard")) : null, closeButton(app)),
+    h("div.head", { key: "head" }, h("h2", null, mark("draft"), say("draft_label")), draft.text.trim() ? h("button.act", { key: "discard", on: { click: () => app.discardDraft(draft.id) } }, say("discard")) : null, closeButton(app)),
     crumbs(app, draft.id, draft.target),
     ...alsoLines(app, draft.target),
     draft.move
@@ -213,7 +213,7 @@ function pinCard(app, pin) {
   const deciding = facts.entries.find((entry) => entry.kind !== "pin" && entry.kind !== "reply" && !entry.held);
   return shell(app, pin.id, say("card_name", { title, state: word, text: pin.text.slice(0, 80) }), [
     h(
-      "header",
+      "div.head",
       { key: "head" },
       h("h2", null, h("span", null, title), h("span.state", { class: `is-${state}` }, mark(state), word)),
       h("button.act.icon-only", { key: "copy", "aria-label": say("copy"), title: say("copy"), on: { click: () => void app.copy([pin]) } }, icon("copy")),

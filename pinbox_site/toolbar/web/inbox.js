@@ -28,7 +28,7 @@ export function inboxView(app) {
     h(
       "section.inbox",
       { key: "inbox", role: "region", "aria-label": say("inbox"), tabindex: -1, ref: (/** @type {HTMLElement} */ node) => app.nodes.set("inbox", node) },
-      h("header", { key: "head" }, h("h2", null, say("inbox")), h("button.act.icon-only", { key: "copy", "aria-label": say("copy_open"), title: say("copy_open"), on: { click: () => void app.copy() } }, icon("copy")), h("button.act.icon-only", { key: "close", "aria-label": say("close"), title: say("close"), on: { click: () => app.toggleInbox(false) } }, icon("close"))),
+      h("div.head", { key: "head" }, h("h2", null, say("inbox")), h("button.act.icon-only", { key: "copy", "aria-label": say("copy_open"), title: say("copy_open"), on: { click: () => void app.copy() } }, icon("copy")), h("button.act.icon-only", { key: "close", "aria-label": say("close"), title: say("close"), on: { click: () => app.toggleInbox(false) } }, icon("close"))),
       h(
         "div.tabs",
         { key: "tabs", role: "tablist", on: { keydown: (/** @type {KeyboardEvent} */ event) => tabKey(app, event) } },

@@ -81,9 +81,9 @@ a { color: var(--accent); text-underline-offset: 2px; }
 
 .card { position: fixed; left: 0; top: 0; width: 336px; border-radius: 14px; display: flex; flex-direction: column; overflow: hidden; }
 .card.is-sheet { width: auto; max-width: 560px; border-radius: 16px; }
-.card header { display: flex; align-items: center; gap: 4px; padding: 8px 8px 0 14px; min-height: 40px; }
-.card header h2 { flex: 1; min-width: 0; display: flex; align-items: center; gap: 8px; font: 600 14px/1.3 var(--sans); }
-.card header .state { overflow: hidden; text-overflow: ellipsis; }
+.card .head { display: flex; align-items: center; gap: 4px; padding: 8px 8px 0 14px; min-height: 40px; }
+.card .head h2 { flex: 1; min-width: 0; display: flex; align-items: center; gap: 8px; font: 600 14px/1.3 var(--sans); }
+.card .head .state { overflow: hidden; text-overflow: ellipsis; }
 .crumbs { padding: 0 14px; display: flex; gap: 6px; align-items: baseline; overflow: hidden; white-space: nowrap; }
 .crumbs span { overflow: hidden; text-overflow: ellipsis; flex: 0 1 auto; min-width: 24px; } .crumbs span:last-child { color: var(--ink); flex-shrink: .4; } .crumbs i { font-style: normal; flex: none; }
 .body { padding: 10px 14px 0; overflow-y: auto; overscroll-behavior: contain; min-height: 0; flex: 1 1 auto; user-select: text; -webkit-user-select: text; outline-offset: -2px; }
@@ -116,7 +116,7 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
 .fine { padding: 6px 14px 0; font: 400 12px/1.4 var(--sans); color: var(--soft); }
 
 .inbox { position: fixed; top: 12px; bottom: 12px; inset-inline-end: 12px; width: 376px; max-width: calc(100vw - 24px); border-radius: 16px; display: flex; flex-direction: column; overflow: hidden; }
-.inbox header { display: flex; align-items: center; gap: 4px; padding: 10px 10px 4px 16px; } .inbox header h2 { flex: 1; font: 600 14px/1.3 var(--sans); }
+.inbox .head { display: flex; align-items: center; gap: 4px; padding: 10px 10px 4px 16px; } .inbox .head h2 { flex: 1; font: 600 14px/1.3 var(--sans); }
 .tabs { display: flex; gap: 4px; padding: 0 12px; } .tabs .act[aria-selected=true] { background: var(--raised); color: var(--ink); } .tabs .act { color: var(--soft); }
 .tabs .act b { font: 600 12px/1 var(--sans); font-variant-numeric: tabular-nums; }
 .find { position: relative; margin: 8px 12px 4px; } .find .icon { position: absolute; inset-inline-start: 10px; top: 10px; color: var(--soft); pointer-events: none; }
@@ -137,7 +137,7 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
 
 .modal-back { position: fixed; inset: 0; background: var(--scrim); pointer-events: auto; display: grid; grid-template: minmax(0, max-content) / minmax(0, 400px); place-content: center; padding: 16px; }
 .modal { max-height: 100%; overflow-y: auto; border-radius: 16px; padding: 8px 8px 16px 20px; }
-.modal header { display: flex; align-items: center; } .modal header h2 { flex: 1; font: 600 14px/1.3 var(--sans); }
+.modal .head { display: flex; align-items: center; } .modal .head h2 { flex: 1; font: 600 14px/1.3 var(--sans); }
 .modal form, .modal dl, .modal .tick { margin-inline-end: 12px; }
 .field { display: block; margin: 8px 12px 16px 0; font: 500 13px/1.4 var(--sans); } .field input { display: block; width: 100%; height: 36px; margin-top: 6px; padding: 0 12px; border: 0; border-radius: 9px; background: var(--ground); box-shadow: inset 0 0 0 1px var(--edge); font: 400 14px/1.4 var(--sans); user-select: text; -webkit-user-select: text; }
 .field .quiet { font: 400 12px/1.4 var(--sans); display: block; margin-top: 4px; }

@@ -718,9 +718,16 @@ if (value) return value;
 }
 return "";
 }
+function decoded(text) {
+try {
+return decodeURIComponent(text);
+} catch {
+return text;
+}
+}
 function sourceOf(element) {
 const mark = around(element, "data-pb-source");
-const found = /^(.+?)(?::(\d+))?$/.exec(mark);
+const found = /^(.+?)(?::(\d+))?$/.exec(decoded(mark));
 if (!found?.[1]) return undefined;
 return found[2] ? { file: found[1], line: Number(found[2]), via: "framework" } : { file: found[1], via: "framework" };
 }
@@ -906,7 +913,7 @@ trouble.errors.length && (trouble.errors.length === 1 ? say("trouble_error") : s
 const { store } = app;
 const shooting = app.ui.shooting === draft.id;
 return shell(app, draft.id, say("draft_label"), [
-h("header", { key: "head" }, h("h2", null, mark("draft"), say("draft_label")), draft.text.trim() ? h("button.act", { key: "discard", on: { click: () => app.discardDraft(draft.id) } }, say("discard")) : null, closeButton(app)),
+h("div.head", { key: "head" }, h("h2", null, mark("draft"), say("draft_label")), draft.text.trim() ? h("button.act", { key: "discard", on: { click: () => app.discardDraft(draft.id) } }, say("discard")) : null, closeButton(app)),
 crumbs(app, draft.id, draft.target),
 ...alsoLines(app, draft.target),
 draft.move
@@ -1008,7 +1015,7 @@ const isElsewhere = Boolean(pin.target?.url) && viewOf(pin.target?.url) !== view
 const deciding = facts.entries.find((entry) => entry.kind !== "pin" && entry.kind !== "reply" && !entry.held);
 return shell(app, pin.id, say("card_name", { title, state: word, text: pin.text.slice(0, 80) }), [
 h(
-"header",
+"div.head",
 { key: "head" },
 h("h2", null, h("span", null, title), h("span.state", { class: `is-${state}` }, mark(state), word)),
 h("button.act.icon-only", { key: "copy", "aria-label": say("copy"), title: say("copy"), on: { click: () => void app.copy([pin]) } }, icon("copy")),
@@ -1427,7 +1434,7 @@ h(
 h(
 "div.modal",
 { role: "dialog", "aria-modal": "true", "aria-label": say("settings"), tabindex: -1, ref: ( node) => app.nodes.set("modal", node), on: { keydown: trap } },
-h("header", { key: "head" }, h("h2", null, say("settings")), h("button.act.icon-only", { "aria-label": say("close"), on: { click: () => app.closeSettings() } }, icon("close"))),
+h("div.head", { key: "head" }, h("h2", null, say("settings")), h("button.act.icon-only", { "aria-label": say("close"), on: { click: () => app.closeSettings() } }, icon("close"))),
 h(
 "label.field",
 { key: "name" },
@@ -1484,7 +1491,7 @@ return [
 h(
 "section.inbox",
 { key: "inbox", role: "region", "aria-label": say("inbox"), tabindex: -1, ref: ( node) => app.nodes.set("inbox", node) },
-h("header", { key: "head" }, h("h2", null, say("inbox")), h("button.act.icon-only", { key: "copy", "aria-label": say("copy_open"), title: say("copy_open"), on: { click: () => void app.copy() } }, icon("copy")), h("button.act.icon-only", { key: "close", "aria-label": say("close"), title: say("close"), on: { click: () => app.toggleInbox(false) } }, icon("close"))),
+h("div.head", { key: "head" }, h("h2", null, say("inbox")), h("button.act.icon-only", { key: "copy", "aria-label": say("copy_open"), title: say("copy_open"), on: { click: () => void app.copy() } }, icon("copy")), h("button.act.icon-only", { key: "close", "aria-label": say("close"), title: say("close"), on: { click: () => app.toggleInbox(false) } }, icon("close"))),
 h(
 "div.tabs",
 { key: "tabs", role: "tablist", on: { keydown: ( event) => tabKey(app, event) } },
@@ -3217,9 +3224,9 @@ a { color: var(--accent); text-underline-offset: 2px; }
 
 .card { position: fixed; left: 0; top: 0; width: 336px; border-radius: 14px; display: flex; flex-direction: column; overflow: hidden; }
 .card.is-sheet { width: auto; max-width: 560px; border-radius: 16px; }
-.card header { display: flex; align-items: center; gap: 4px; padding: 8px 8px 0 14px; min-height: 40px; }
-.card header h2 { flex: 1; min-width: 0; display: flex; align-items: center; gap: 8px; font: 600 14px/1.3 var(--sans); }
-.card header .state { overflow: hidden; text-overflow: ellipsis; }
+.card .head { display: flex; align-items: center; gap: 4px; padding: 8px 8px 0 14px; min-height: 40px; }
+.card .head h2 { flex: 1; min-width: 0; display: flex; align-items: center; gap: 8px; font: 600 14px/1.3 var(--sans); }
+.card .head .state { overflow: hidden; text-overflow: ellipsis; }
 .crumbs { padding: 0 14px; display: flex; gap: 6px; align-items: baseline; overflow: hidden; white-space: nowrap; }
 .crumbs span { overflow: hidden; text-overflow: ellipsis; flex: 0 1 auto; min-width: 24px; } .crumbs span:last-child { color: var(--ink); flex-shrink: .4; } .crumbs i { font-style: normal; flex: none; }
 .body { padding: 10px 14px 0; overflow-y: auto; overscroll-behavior: contain; min-height: 0; flex: 1 1 auto; user-select: text; -webkit-user-select: text; outline-offset: -2px; }
@@ -3252,7 +3259,7 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
 .fine { padding: 6px 14px 0; font: 400 12px/1.4 var(--sans); color: var(--soft); }
 
 .inbox { position: fixed; top: 12px; bottom: 12px; inset-inline-end: 12px; width: 376px; max-width: calc(100vw - 24px); border-radius: 16px; display: flex; flex-direction: column; overflow: hidden; }
-.inbox header { display: flex; align-items: center; gap: 4px; padding: 10px 10px 4px 16px; } .inbox header h2 { flex: 1; font: 600 14px/1.3 var(--sans); }
+.inbox .head { display: flex; align-items: center; gap: 4px; padding: 10px 10px 4px 16px; } .inbox .head h2 { flex: 1; font: 600 14px/1.3 var(--sans); }
 .tabs { display: flex; gap: 4px; padding: 0 12px; } .tabs .act[aria-selected=true] { background: var(--raised); color: var(--ink); } .tabs .act { color: var(--soft); }
 .tabs .act b { font: 600 12px/1 var(--sans); font-variant-numeric: tabular-nums; }
 .find { position: relative; margin: 8px 12px 4px; } .find .icon { position: absolute; inset-inline-start: 10px; top: 10px; color: var(--soft); pointer-events: none; }
@@ -3273,7 +3280,7 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
 
 .modal-back { position: fixed; inset: 0; background: var(--scrim); pointer-events: auto; display: grid; grid-template: minmax(0, max-content) / minmax(0, 400px); place-content: center; padding: 16px; }
 .modal { max-height: 100%; overflow-y: auto; border-radius: 16px; padding: 8px 8px 16px 20px; }
-.modal header { display: flex; align-items: center; } .modal header h2 { flex: 1; font: 600 14px/1.3 var(--sans); }
+.modal .head { display: flex; align-items: center; } .modal .head h2 { flex: 1; font: 600 14px/1.3 var(--sans); }
 .modal form, .modal dl, .modal .tick { margin-inline-end: 12px; }
 .field { display: block; margin: 8px 12px 16px 0; font: 500 13px/1.4 var(--sans); } .field input { display: block; width: 100%; height: 36px; margin-top: 6px; padding: 0 12px; border: 0; border-radius: 9px; background: var(--ground); box-shadow: inset 0 0 0 1px var(--edge); font: 400 14px/1.4 var(--sans); user-select: text; -webkit-user-select: text; }
 .field .quiet { font: 400 12px/1.4 var(--sans); display: block; margin-top: 4px; }
@@ -3968,14 +3975,11 @@ document.documentElement.append(element);
 return element;
 }
 function fromTag() {
-const here = document.currentScript?.getAttribute("src") ?  (document.currentScript).src : scriptUrl();
-const tag = [...document.querySelectorAll("script")].find((script) => script.src === here && (script.dataset.token || script.dataset.endpoint));
+const tags = [...document.querySelectorAll("script")].filter((script) => /\/toolbar\/toolbar(?:\.iife)?\.js$/.test(script.src.split("?")[0] ?? ""));
+const tag = tags.find((script) => script.dataset.token || script.dataset.endpoint);
 if (!tag) return null;
 const { endpoint, token, project, discover, lang, screenshots, minimized } = tag.dataset;
-return { endpoint: endpoint || new URL(here).origin, token, project, discover, lang, screenshots: screenshots !== "off", minimized: minimized !== undefined && minimized !== "false" };
-}
-function scriptUrl() {
-return "";
+return { endpoint: endpoint || new URL(tag.src).origin, token, project, discover, lang, screenshots: screenshots !== "off", minimized: minimized !== undefined && minimized !== "false" };
 }
 defineToolbarElement();
 const tagged = fromTag();

@@ -760,16 +760,11 @@ export function init(config) {
 
 /** What the script tag says. @returns {Config | null} null when there is no tag that names a token or a hub */
 function fromTag() {
-  const here = document.currentScript?.getAttribute("src") ? /** @type {HTMLScriptElement} */ (document.currentScript).src : scriptUrl();
-  const tag = [...document.querySelectorAll("script")].find((script) => script.src === here && (script.dataset.token || script.dataset.endpoint));
+  const tags = [...document.querySelectorAll("script")].filter((script) => /\/toolbar\/toolbar(?:\.iife)?\.js$/.test(script.src.split("?")[0] ?? ""));
+  const tag = tags.find((script) => script.dataset.token || script.dataset.endpoint);
   if (!tag) return null;
   const { endpoint, token, project, discover, lang, screenshots, minimized } = tag.dataset;
-  // A token in the page's markup can be read by every script there is; at least it need not stay.
-  return { endpoint: endpoint || new URL(here).origin, token, project, discover, lang, screenshots: screenshots !== "off", minimized: minimized !== undefined && minimized !== "false" };
-}
-
-function scriptUrl() {
-  return import.meta.url;
+  return { endpoint: endpoint || new URL(tag.src).origin, token, project, discover, lang, screenshots: screenshots !== "off", minimized: minimized !== undefined && minimized !== "false" };
 }
 
 defineToolbarElement();
