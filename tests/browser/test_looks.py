@@ -178,18 +178,18 @@ def test_the_bar_keeps_its_width_whatever_happens(view, hub, shop):
     view.open(shop)
     width = view.bar.bounding_box()["width"]
     assert (width <= 320, view.bar.bounding_box()["height"]) == (True, 44)
-    button = view.bar.get_by_role("button", name="Inbox").bounding_box()
+    button = view.bar.get_by_role("button", name="waiting for you").bounding_box()
     for i in range(12):
         pin = hub.pin(f"pin {i}", target={"url": shop, "selector": "#total"})
         hub.says(pin["id"], "answer")
     view.wait(
         lambda: (
             "12 waiting"
-            in (view.bar.get_by_role("button", name="Inbox").get_attribute("aria-label") or "")
+            in (view.bar.get_by_role("button", name="waiting for you").get_attribute("aria-label") or "")
         )
     )
     assert view.bar.bounding_box()["width"] == width
-    assert view.bar.get_by_role("button", name="Inbox").bounding_box() == button
+    assert view.bar.get_by_role("button", name="waiting for you").bounding_box() == button
     view.bar.get_by_role("button", name="Pin", exact=True).click()
     assert view.bar.bounding_box()["width"] == width
 
@@ -290,7 +290,7 @@ def test_it_moves_out_of_the_way_of_the_page_s_own_bar_and_remembers_its_corner(
     url = site.put("/fixed", f"<!doctype html><body><p>text</p>{bar}{tag(hub)}")
     view.open(url)
     view.wait(lambda: view.bar.bounding_box()["y"] + 44 <= 800 - 56)
-    grip = view.bar.get_by_role("button", name="Pinbox").bounding_box()
+    grip = view.bar.get_by_role("button", name="Pinbox: Connected").bounding_box()
     view.page.mouse.move(grip["x"] + 10, grip["y"] + 10)
     view.page.mouse.down()
     view.page.mouse.move(1200, 100, steps=4)

@@ -25,6 +25,8 @@ const HEIGHT = 24;
 const NEAR = 28;
 /** Chips that fan out beside each other; the rest are one chip with their count. */
 const MOST_FANNED = 6;
+/** Pixels that a chip is wider for saying how many more there are. */
+const MORE_WIDTH = 26;
 const MOST_MARKS = 200;
 /** Milliseconds between two searches for elements that are not there. */
 const SEARCH_MS = 150;
@@ -167,7 +169,7 @@ export class Markers {
     const height = innerHeight;
     return () => {
       this.chips.clear();
-      /** @type {(Chip & { count: number, lead: string })[]} */
+      /** @type {(Chip & { count: number, lead: string, id: string })[]} */
       const taken = [];
       for (const { spot, box } of places) {
         const node = app.nodes.get(`spot:${spot.id}`);
@@ -185,7 +187,7 @@ export class Markers {
     };
   }
 
-  /** @param {Spot} spot @param {number} x @param {number} y @param {number} width @param {(Chip & { count: number, lead: string })[]} taken */
+  /** @param {Spot} spot @param {number} x @param {number} y @param {number} width @param {(Chip & { count: number, lead: string, id: string })[]} taken */
   #put(spot, x, y, width, taken) {
     const { app } = this;
     const size = 30 + 7.5 * Math.max(1, spot.n.length);
@@ -199,7 +201,7 @@ export class Markers {
     const chip = app.nodes.get(`chip:${spot.id}`);
     const needle = app.nodes.get(`needle:${spot.id}`);
     const step = left < x ? -1 : 1;
-    /** @type {(Chip & { count: number, lead: string }) | undefined} */
+    /** @type {(Chip & { count: number, lead: string, id: string }) | undefined} */
     let lead;
     for (let i = 0; i < MOST_FANNED + 2; i++) {
       const near = taken.find((other) => Math.abs(other.top - top) < NEAR && left < other.left + other.width + 4 && other.left < left + size + 4);
@@ -208,22 +210,27 @@ export class Markers {
       left = step > 0 ? near.left + near.width + 6 : near.left - size - 6;
     }
     const fanned = lead ? taken.filter((other) => other.lead === lead?.lead).length : 0;
-    if (lead && (fanned >= MOST_FANNED || left < 4 || left + size > width - 4)) {
-      // No room beside: the first chip says how many there are, and the inbox has them all.
-      const first = taken.find((other) => other.lead === lead?.lead) ?? lead;
-      first.count += 1;
-      const count = app.nodes.get(`count:${first.lead}`);
-      count?.setAttribute("data-more", `+${first.count - 1}`);
+    if (lead && (fanned >= MOST_FANNED || left < 4 || left + size + MORE_WIDTH > width - 4)) {
+      // No room beside: the outermost chip says how many more there are, and the inbox has them all.
+      const last = taken.findLast((other) => other.lead === lead?.lead) ?? lead;
+      last.count += 1;
+      last.width += last.count === 2 ? MORE_WIDTH : 0;
+      app.nodes.get(`count:${last.id}`)?.setAttribute("data-more", `+${last.count - 1}`);
+      if (step < 0 && last.count === 2) {
+        last.left -= MORE_WIDTH;
+        app.nodes.get(`chip:${last.id}`)?.style.setProperty("margin-left", `${-MORE_WIDTH}px`);
+      }
       chip?.setAttribute("hidden", "");
       needle?.setAttribute("hidden", "");
-      this.chips.set(spot.id, first);
+      this.chips.set(spot.id, last);
       app.nodes.get(`spot:${spot.id}`)?.style.setProperty("transform", `translate(${x}px, ${y}px)`);
       return;
     }
     app.nodes.get(`count:${spot.id}`)?.removeAttribute("data-more");
     chip?.removeAttribute("hidden");
+    chip?.style.removeProperty("margin-left");
     needle?.removeAttribute("hidden");
-    const place = { left, top, width: size, count: 1, lead: lead?.lead ?? spot.id };
+    const place = { left, top, width: size, count: 1, lead: lead?.lead ?? spot.id, id: spot.id };
     taken.push(place);
     this.chips.set(spot.id, place);
     const toX = left + size / 2 < x ? left + size - 4 - x : left + 4 - x;
