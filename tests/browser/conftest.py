@@ -27,6 +27,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    "--auto-accept-this-tab-capture",  # as if the person chose this tab
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
 WIDE = {"width": 1280, "height": 800}

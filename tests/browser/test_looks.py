@@ -185,7 +185,10 @@ def test_the_bar_keeps_its_width_whatever_happens(view, hub, shop):
     view.wait(
         lambda: (
             "12 waiting"
-            in (view.bar.get_by_role("button", name="waiting for you").get_attribute("aria-label") or "")
+            in (
+                view.bar.get_by_role("button", name="waiting for you").get_attribute("aria-label")
+                or ""
+            )
         )
     )
     assert view.bar.bounding_box()["width"] == width

@@ -24,3 +24,52 @@ def test_a_pin_goes_out_an_answer_comes_back_and_is_accepted(view, hub, shop):
     view.card.wait_for(state="detached")
     view.wait(lambda: hub.pins()[0].get("verification"), "the verdict is at the hub")
     view.wait(lambda: view.chips.count() == 0, "its marker has gone")
+
+
+def test_what_became_of_a_pin_is_said_as_it_was_observed(view, hub, shop):
+    view.open(shop)
+    session = hub.ask("/sessions", {"agent": "claude", "key": "k1"})
+    view.place("#total")
+    view.page.keyboard.type("Wrong sum")
+    view.send()
+    view.card.get_by_text("Queued").wait_for()
+    assert "Open" in view.state()
+    hub.ask(f"/sessions/{session['id']}/inject", {})
+    view.card.get_by_text("With Claude since").wait_for()
+    view.wait(lambda: "With Claude" in view.state())
+    view.page.keyboard.press("Escape")
+    view.bar.get_by_role("button", name="More").click()
+    view.page.get_by_text("Agents: Claude").wait_for()
+
+
+def test_a_refused_pin_comes_back_as_open_when_it_is_reopened(view, hub, shop):
+    pin = hub.pin("sum", target={"url": shop, "selector": "#total"})
+    hub.ask(f"/pins/{pin['id']}/resolve", {"by": "agent"})
+    view.open(shop)
+    view.chips.first.click()
+    view.card.get_by_role("button", name="Reopen").click()
+    view.wait(lambda: hub.pins()[0]["status"] == "open")
+    view.wait(lambda: "Open" in view.state())
+    assert (
+        view.page.evaluate(
+            "document.querySelector('pinbox-toolbar').shadowRoot.activeElement.localName"
+        )
+        == "textarea"
+    )
+
+
+def test_the_one_file_does_the_same_as_the_modules(view, hub, site):
+    from .conftest import SHOP, tag
+
+    one = tag(hub).replace('type="module"', "defer").replace("toolbar.js", "toolbar.iife.js")
+    view.open(site.put("/one", SHOP.replace("__TOOLBAR__", one)))
+    assert view.page.evaluate("Object.keys(Pinbox)") == [
+        "init",
+        "defineToolbarElement",
+        "PinboxToolbarElement",
+    ]
+    view.place("#total")
+    view.page.keyboard.type("By one file")
+    view.send()
+    view.page.get_by_role("dialog", name="Pin 1").wait_for()
+    assert hub.pins()[0]["text"] == "By one file"

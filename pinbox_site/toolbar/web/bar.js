@@ -1,6 +1,6 @@
 // The bar, the small round button it becomes, its menu, and the one window with the name and the keys.
 
-import { h } from "./dom.js";
+import { h, setStyle } from "./dom.js";
 import { drop, icon, mark } from "./icons.js";
 import { isYourTurn } from "./states.js";
 import { agentName, say } from "./texts.js";
@@ -189,7 +189,7 @@ export function measureBar(app) {
   app.barBox = { x: left, y: top, width, height };
   return () => {
     // Not left and top: what is moved by a transform is no shift of the page's layout.
-    dock.style.translate = `${Math.round(Math.max(4, left)) + shift.dx}px ${Math.round(top) + shift.dy}px`;
+    setStyle(dock, "translate", `${Math.round(Math.max(4, left)) + shift.dx}px ${Math.round(top) + shift.dy}px`);
   };
 }
 

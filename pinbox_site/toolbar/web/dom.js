@@ -87,6 +87,7 @@ function make(tag) {
 /** @param {Node} node @param {VNode} vnode */
 function paint(node, vnode) {
   const before = drawn.get(node);
+  if (before === vnode) return; // what is kept from one drawing to the next is the same
   drawn.set(node, vnode);
   if (typeof vnode.kids === "string") {
     if (node.nodeValue !== vnode.kids) node.nodeValue = vnode.kids;
@@ -168,6 +169,27 @@ function dispatch(event, path, root) {
     if (node === root) return;
     handlers.get(/** @type {Node} */ (node))?.[event.type]?.(event);
   }
+}
+
+/** @type {WeakMap<HTMLElement, Record<string, string>>} */
+const written = new WeakMap();
+
+/**
+ * Sets a style by hand, unless it has that value already: an unchanged node costs no style and no layout.
+ * @param {HTMLElement | undefined} node @param {string} name @param {string} value
+ */
+export function setStyle(node, name, value) {
+  if (!node) return;
+  let known = written.get(node);
+  if (!known) written.set(node, (known = {}));
+  if (known[name] === value) return;
+  known[name] = value;
+  node.style.setProperty(name, value);
+}
+
+/** @param {HTMLElement | undefined} node @param {boolean} isHidden */
+export function setHidden(node, isHidden) {
+  if (node && node.hidden !== isHidden) node.hidden = isHidden;
 }
 
 /** The element that really has the focus, through shadow roots. @returns {Element | null} */

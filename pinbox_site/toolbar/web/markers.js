@@ -1,6 +1,6 @@
 // The marks on the page: an exact dot, a needle, and a chip with the number that stands off the target.
 
-import { h } from "./dom.js";
+import { h, setHidden, setStyle } from "./dom.js";
 import { mark } from "./icons.js";
 import { find } from "./selector.js";
 import { viewOf } from "./capture.js";
@@ -41,6 +41,8 @@ export class Markers {
     this.others = new Map();
     /** @type {Set<string>} pins whose element was looked for since the page changed */
     this.sought = new Set();
+    /** @type {Map<string, { sign: string, view: VNode }>} how each was drawn */
+    this.marks = new Map();
     /** @type {Spot[]} */
     this.spots = [];
     this.view_ = "";
@@ -114,7 +116,16 @@ export class Markers {
       const pin = app.store.pin(current.id) ?? app.store.drafts.get(current.id);
       if (pin?.move) views.push(frame("moved", app, "is-added"));
     }
-    for (const spot of spots) views.push(this.#mark(spot));
+    /** @type {Map<string, { sign: string, view: VNode }>} */
+    const marks = new Map();
+    for (const spot of spots) {
+      const sign = `${spot.n} ${spot.state} ${spot.word} ${spot.isActive}`;
+      const known = this.marks.get(spot.id);
+      const mark = known?.sign === sign ? known : { sign, view: this.#mark(spot) };
+      marks.set(spot.id, mark);
+      views.push(mark.view);
+    }
+    this.marks = marks;
     return views;
   }
 
@@ -177,7 +188,7 @@ export class Markers {
         const x = box ? box.x + box.width * (spot.target.spot?.x ?? 0.5) : 0;
         const y = box ? box.y + box.height * (spot.target.spot?.y ?? 0.5) : 0;
         const isIn = box && x > -8 && y > -8 && x < width + 8 && y < height + 8;
-        node.hidden = !isIn;
+        setHidden(node, !isIn);
         if (!isIn) continue;
         this.#put(spot, x, y, width, taken);
       }
@@ -218,27 +229,27 @@ export class Markers {
       app.nodes.get(`count:${last.id}`)?.setAttribute("data-more", `+${last.count - 1}`);
       if (step < 0 && last.count === 2) {
         last.left -= MORE_WIDTH;
-        app.nodes.get(`chip:${last.id}`)?.style.setProperty("margin-left", `${-MORE_WIDTH}px`);
+        setStyle(app.nodes.get(`chip:${last.id}`), "margin-left", `${-MORE_WIDTH}px`);
       }
-      chip?.setAttribute("hidden", "");
-      needle?.setAttribute("hidden", "");
+      setHidden(chip, true);
+      setHidden(needle, true);
       this.chips.set(spot.id, last);
-      app.nodes.get(`spot:${spot.id}`)?.style.setProperty("transform", `translate(${x}px, ${y}px)`);
+      setStyle(app.nodes.get(`spot:${spot.id}`), "transform", `translate(${x}px, ${y}px)`);
       return;
     }
-    app.nodes.get(`count:${spot.id}`)?.removeAttribute("data-more");
-    chip?.removeAttribute("hidden");
-    chip?.style.removeProperty("margin-left");
-    needle?.removeAttribute("hidden");
+    const more = app.nodes.get(`count:${spot.id}`);
+    if (more?.hasAttribute("data-more")) more.removeAttribute("data-more");
+    setHidden(chip, false);
+    setStyle(chip, "margin-left", "0px");
+    setHidden(needle, false);
     const place = { left, top, width: size, count: 1, lead: lead?.lead ?? spot.id, id: spot.id };
     taken.push(place);
     this.chips.set(spot.id, place);
     const toX = left + size / 2 < x ? left + size - 4 - x : left + 4 - x;
     const toY = top + HEIGHT / 2 < y ? top + HEIGHT - 2 - y : top + 2 - y;
-    app.nodes.get(`spot:${spot.id}`)?.style.setProperty("transform", `translate(${x}px, ${y}px)`);
-    chip?.style.setProperty("transform", `translate(${left - x}px, ${top - y}px)`);
-    needle?.style.setProperty("width", `${Math.hypot(toX, toY)}px`);
-    needle?.style.setProperty("transform", `rotate(${Math.atan2(toY, toX)}rad)`);
+    setStyle(app.nodes.get(`spot:${spot.id}`), "transform", `translate(${x}px, ${y}px)`);
+    setStyle(chip, "transform", `translate(${tenths(left - x)}px, ${tenths(top - y)}px)`);
+    setStyle(needle, "transform", `rotate(${tenths(Math.atan2(toY, toX) * 100) / 100}rad) scaleX(${tenths(Math.hypot(toX, toY)) / 100})`);
   }
 
   /** @param {Spot} spot @returns {DOMRect[]} */
@@ -247,6 +258,11 @@ export class Markers {
     const elements = known?.length ? known : (spot.target.targets ?? []).map((target) => find(target.selector));
     return elements.map((element) => element?.getBoundingClientRect() ?? new DOMRect(-99, -99, 0, 0));
   }
+}
+
+/** @param {number} value */
+function tenths(value) {
+  return Math.round(value * 10) / 10;
 }
 
 /** @param {string} id @param {string} n @param {State} state @param {Target} target @param {boolean} isActive @param {string} word @returns {Spot} */

@@ -1,7 +1,7 @@
 // Pointing: a shield over the page while an element is chosen, by pointer, by touch, by keys. The page below
 // feels nothing of it: no hover, no click, no selection.
 
-import { h } from "./dom.js";
+import { h, setHidden, setStyle } from "./dom.js";
 import { icon } from "./icons.js";
 import { targetOf } from "./capture.js";
 import { crumbsOf, parentOf } from "./selector.js";
@@ -29,7 +29,7 @@ export function frame(key, app, kind = "", label = null) {
 /** @param {HTMLElement | undefined} node @param {Box | null} box in the coordinates of the window */
 export function setFrame(node, box) {
   if (!node) return;
-  node.hidden = !box;
+  setHidden(node, !box);
   if (!box) return;
   const { x, y, width, height } = box;
   for (let i = 0; i < 8; i++) {
@@ -39,7 +39,7 @@ export function setFrame(node, box) {
     const left = x - out + (i % 4 === 3 ? width : 0);
     const top = y - out + (i % 4 === 2 ? height : 0);
     const scale = i % 2 ? `scaleY(${(height + 2 * out) / 100})` : `scaleX(${(width + 2 * out) / 100})`;
-    edge.style.transform = `translate(${left}px, ${top}px) ${scale}`;
+    setStyle(edge, "transform", `translate(${left}px, ${top}px) ${scale}`);
   }
   const number = /** @type {HTMLElement | undefined} */ (node.children[8]);
   if (number) number.style.transform = `translate(${x - 8}px, ${y - 10}px)`;

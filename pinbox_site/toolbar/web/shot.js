@@ -6,7 +6,8 @@ import { isPrivate } from "./selector.js";
 const AROUND = 24;
 const LONGEST_SIDE = 1600;
 const QUALITY = 0.8;
-const FRAME_MS = 5_000;
+/** Milliseconds in which a change of the page is in the picture. */
+const FRAME_MS = 600;
 
 /** Whether this browser can take one at all. */
 export function canShoot() {
@@ -22,12 +23,12 @@ export async function shoot(element, hidden) {
   const options = /** @type {DisplayMediaStreamOptions} */ ({ video: { displaySurface: "browser" }, audio: false, preferCurrentTab: true, selfBrowserSurface: "include" });
   const stream = await navigator.mediaDevices.getDisplayMedia(options);
   try {
-    hidden.style.setProperty("visibility", "hidden");
     const video = document.createElement("video");
     video.muted = true;
     video.srcObject = stream;
     await video.play();
-    await nextFrame(video);
+    hidden.style.setProperty("visibility", "hidden", "important");
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
     await nextFrame(video);
     return cut(video, element);
   } finally {
@@ -36,16 +37,11 @@ export async function shoot(element, hidden) {
   }
 }
 
-/** @param {HTMLVideoElement} video @returns {Promise<void>} */
+/** The picture after the next change; a page that stands still sends none. @param {HTMLVideoElement} video @returns {Promise<void>} */
 function nextFrame(video) {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error("no picture came")), FRAME_MS);
-    const arrived = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    if (video.requestVideoFrameCallback) video.requestVideoFrameCallback(arrived);
-    else setTimeout(arrived, 200);
+  return new Promise((resolve) => {
+    setTimeout(resolve, FRAME_MS);
+    video.requestVideoFrameCallback?.(() => resolve());
   });
 }
 

@@ -38,7 +38,12 @@ export class Store {
   /** @param {Config} config @param {() => void} changed */
   constructor(config, changed) {
     this.config = config;
-    this.changed = changed;
+    /** @type {Pin[] | null} */
+    this.listed = null;
+    this.changed = () => {
+      this.listed = null;
+      changed();
+    };
     this.wire = new Wire(config);
     this.memory = new Memory(config.project || (config.token ? digest(config.token) : digest(config.endpoint)));
     this.outbox = new Outbox(this.memory, this.wire, {
@@ -199,7 +204,7 @@ export class Store {
     this.cspBlocked = false;
     this.#setLink("live");
     if (this.entries.length) void this.outbox.flush();
-    this.#watchDeliveries();
+    this.#watchDeliveries(this.deliveries.size === 0);
   }
 
   /** @param {unknown} error */
@@ -417,9 +422,12 @@ export class Store {
 
   /** @returns {Pin[]} newest first, those that are on their way before all */
   list() {
-    const queued = this.entries.filter((entry) => entry.kind === "pin").map((entry) => pinOf(entry));
-    const known = [...this.pins.values()].sort((a, b) => (b.n ?? 0) - (a.n ?? 0));
-    return [...queued.reverse(), ...known];
+    if (!this.listed) {
+      const queued = this.entries.filter((entry) => entry.kind === "pin").map((entry) => pinOf(entry));
+      const known = [...this.pins.values()].sort((a, b) => (b.n ?? 0) - (a.n ?? 0));
+      this.listed = [...queued.reverse(), ...known];
+    }
+    return this.listed;
   }
 
   /** @param {string} id @returns {Pin | undefined} */

@@ -2,7 +2,7 @@
 
 const css = `
 :host { all: initial !important; position: fixed !important; inset: 0 auto auto 0 !important; width: 0 !important; height: 0 !important;
-  display: block !important; z-index: 2147483000 !important; pointer-events: none !important; visibility: visible !important; contain: none !important; }
+  display: block !important; z-index: 2147483000 !important; pointer-events: none !important; contain: none !important; }
 #layer { --ease: cubic-bezier(.2,.7,.3,1);
   --ground: #ffffff; --raised: #f4f5f7; --edge: #868d99; --line: #e3e5ea; --ink: #16181d; --soft: #575d69; --scrim: rgba(22,24,29,.38);
   --accent: var(--pb-accent, #3451d1); --on-accent: #ffffff; --tint: #eef1fd;
@@ -146,9 +146,9 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
 .toast { position: fixed; left: 50%; bottom: 72px; transform: translateX(-50%); padding: 9px 14px; border-radius: 10px; font: 500 13px/1.3 var(--sans); background: var(--ink); color: var(--ground); max-width: calc(100vw - 32px); }
 .dock-top .toast { bottom: auto; top: 72px; }
 
-.pin-mark { position: fixed; left: 0; top: 0; width: 0; height: 0; }
+.pin-mark { position: fixed; left: 0; top: 0; width: 0; height: 0; contain: layout style; will-change: transform; }
 .dot { position: absolute; left: -4px; top: -4px; width: 8px; height: 8px; border-radius: 4px; background: var(--c, #fff); box-shadow: 0 0 0 1.5px #fff, 0 0 0 2.5px rgba(10,12,18,.85); }
-.needle { position: absolute; left: 0; top: -1px; height: 2px; transform-origin: 0 50%; background: rgba(10,12,18,.85); box-shadow: 0 0 0 1px #fff; border-radius: 1px; }
+.needle { position: absolute; left: 0; top: -1px; width: 100px; height: 2px; transform-origin: 0 50%; background: rgba(10,12,18,.85); box-shadow: 0 0 0 1px #fff; border-radius: 1px; }
 .chip { position: absolute; left: 0; top: 0; pointer-events: auto; min-width: 24px; height: 24px; padding: 0 7px 0 6px; border-radius: 12px; display: inline-flex; align-items: center; gap: 4px; background: var(--ground); color: var(--ink); font: 600 12px/1 var(--sans); font-variant-numeric: tabular-nums; box-shadow: 0 0 0 1px rgba(10,12,18,.8), 0 0 0 2px #fff, 0 3px 8px rgba(16,20,32,.28); white-space: nowrap; }
 .chip span[data-more]::after { content: attr(data-more); margin-inline-start: 4px; color: var(--soft); }
 .chip::after { content: ""; position: absolute; inset: -4px; }

@@ -51,6 +51,7 @@ return SVG_TAGS.has(tag) ? document.createElementNS(SVG, tag) : document.createE
 }
 function paint(node, vnode) {
 const before = drawn.get(node);
+if (before === vnode) return;
 drawn.set(node, vnode);
 if (typeof vnode.kids === "string") {
 if (node.nodeValue !== vnode.kids) node.nodeValue = vnode.kids;
@@ -115,6 +116,18 @@ for (const node of path) {
 if (node === root) return;
 handlers.get( (node))?.[event.type]?.(event);
 }
+}
+const written = new WeakMap();
+function setStyle(node, name, value) {
+if (!node) return;
+let known = written.get(node);
+if (!known) written.set(node, (known = {}));
+if (known[name] === value) return;
+known[name] = value;
+node.style.setProperty(name, value);
+}
+function setHidden(node, isHidden) {
+if (node && node.hidden !== isHidden) node.hidden = isHidden;
 }
 function deepFocus() {
 let at = document.activeElement;
@@ -796,7 +809,7 @@ return "";
 const AROUND = 24;
 const LONGEST_SIDE = 1600;
 const QUALITY = 0.8;
-const FRAME_MS = 5_000;
+const FRAME_MS = 600;
 function canShoot() {
 return Boolean(navigator.mediaDevices?.getDisplayMedia);
 }
@@ -804,12 +817,12 @@ async function shoot(element, hidden) {
 const options =  ({ video: { displaySurface: "browser" }, audio: false, preferCurrentTab: true, selfBrowserSurface: "include" });
 const stream = await navigator.mediaDevices.getDisplayMedia(options);
 try {
-hidden.style.setProperty("visibility", "hidden");
 const video = document.createElement("video");
 video.muted = true;
 video.srcObject = stream;
 await video.play();
-await nextFrame(video);
+hidden.style.setProperty("visibility", "hidden", "important");
+await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
 await nextFrame(video);
 return cut(video, element);
 } finally {
@@ -818,14 +831,9 @@ for (const track of stream.getTracks()) track.stop();
 }
 }
 function nextFrame(video) {
-return new Promise((resolve, reject) => {
-const timer = setTimeout(() => reject(new Error("no picture came")), FRAME_MS);
-const arrived = () => {
-clearTimeout(timer);
-resolve();
-};
-if (video.requestVideoFrameCallback) video.requestVideoFrameCallback(arrived);
-else setTimeout(arrived, 200);
+return new Promise((resolve) => {
+setTimeout(resolve, FRAME_MS);
+video.requestVideoFrameCallback?.(() => resolve());
 });
 }
 function cut(video, element) {
@@ -1344,7 +1352,7 @@ const top = y === "top" ? BAR_EDGE + own : viewport.height - height - BAR_EDGE -
 const shift = app.drag?.isDrag ? app.drag : { dx: 0, dy: 0 };
 app.barBox = { x: left, y: top, width, height };
 return () => {
-dock.style.translate = `${Math.round(Math.max(4, left)) + shift.dx}px ${Math.round(top) + shift.dy}px`;
+setStyle(dock, "translate", `${Math.round(Math.max(4, left)) + shift.dx}px ${Math.round(top) + shift.dy}px`);
 };
 }
 function pageBar(app, x, y, height) {
@@ -1806,7 +1814,7 @@ return h(`div.frame.${kind || "is-aim"}`, { key, "aria-hidden": "true", ref: ( n
 }
 function setFrame(node, box) {
 if (!node) return;
-node.hidden = !box;
+setHidden(node, !box);
 if (!box) return;
 const { x, y, width, height } = box;
 for (let i = 0; i < 8; i++) {
@@ -1815,7 +1823,7 @@ const edge =  (node.children[i]);
 const left = x - out + (i % 4 === 3 ? width : 0);
 const top = y - out + (i % 4 === 2 ? height : 0);
 const scale = i % 2 ? `scaleY(${(height + 2 * out) / 100})` : `scaleX(${(width + 2 * out) / 100})`;
-edge.style.transform = `translate(${left}px, ${top}px) ${scale}`;
+setStyle(edge, "transform", `translate(${left}px, ${top}px) ${scale}`);
 }
 const number =  (node.children[8]);
 if (number) number.style.transform = `translate(${x - 8}px, ${y - 10}px)`;
@@ -2124,6 +2132,7 @@ const OFF_Y = 34;
 const HEIGHT = 24;
 const NEAR = 28;
 const MOST_FANNED = 6;
+const MORE_WIDTH = 26;
 const MOST_MARKS = 200;
 const SEARCH_MS = 150;
 class Markers {
@@ -2132,6 +2141,7 @@ this.app = app;
 this.elements = new Map();
 this.others = new Map();
 this.sought = new Set();
+this.marks = new Map();
 this.spots = [];
 this.view_ = "";
 this.searchedAt = 0;
@@ -2191,7 +2201,15 @@ current.target.targets?.forEach((_, i) => views.push(frame(`active-${i}`, app, "
 const pin = app.store.pin(current.id) ?? app.store.drafts.get(current.id);
 if (pin?.move) views.push(frame("moved", app, "is-added"));
 }
-for (const spot of spots) views.push(this.#mark(spot));
+const marks = new Map();
+for (const spot of spots) {
+const sign = `${spot.n} ${spot.state} ${spot.word} ${spot.isActive}`;
+const known = this.marks.get(spot.id);
+const mark = known?.sign === sign ? known : { sign, view: this.#mark(spot) };
+marks.set(spot.id, mark);
+views.push(mark.view);
+}
+this.marks = marks;
 return views;
 }
 #mark(spot) {
@@ -2249,7 +2267,7 @@ if (!node) continue;
 const x = box ? box.x + box.width * (spot.target.spot?.x ?? 0.5) : 0;
 const y = box ? box.y + box.height * (spot.target.spot?.y ?? 0.5) : 0;
 const isIn = box && x > -8 && y > -8 && x < width + 8 && y < height + 8;
-node.hidden = !isIn;
+setHidden(node, !isIn);
 if (!isIn) continue;
 this.#put(spot, x, y, width, taken);
 }
@@ -2278,35 +2296,43 @@ lead ??= near;
 left = step > 0 ? near.left + near.width + 6 : near.left - size - 6;
 }
 const fanned = lead ? taken.filter((other) => other.lead === lead?.lead).length : 0;
-if (lead && (fanned >= MOST_FANNED || left < 4 || left + size > width - 4)) {
-const first = taken.find((other) => other.lead === lead?.lead) ?? lead;
-first.count += 1;
-const count = app.nodes.get(`count:${first.lead}`);
-count?.setAttribute("data-more", `+${first.count - 1}`);
-chip?.setAttribute("hidden", "");
-needle?.setAttribute("hidden", "");
-this.chips.set(spot.id, first);
-app.nodes.get(`spot:${spot.id}`)?.style.setProperty("transform", `translate(${x}px, ${y}px)`);
+if (lead && (fanned >= MOST_FANNED || left < 4 || left + size + MORE_WIDTH > width - 4)) {
+const last = taken.findLast((other) => other.lead === lead?.lead) ?? lead;
+last.count += 1;
+last.width += last.count === 2 ? MORE_WIDTH : 0;
+app.nodes.get(`count:${last.id}`)?.setAttribute("data-more", `+${last.count - 1}`);
+if (step < 0 && last.count === 2) {
+last.left -= MORE_WIDTH;
+setStyle(app.nodes.get(`chip:${last.id}`), "margin-left", `${-MORE_WIDTH}px`);
+}
+setHidden(chip, true);
+setHidden(needle, true);
+this.chips.set(spot.id, last);
+setStyle(app.nodes.get(`spot:${spot.id}`), "transform", `translate(${x}px, ${y}px)`);
 return;
 }
-app.nodes.get(`count:${spot.id}`)?.removeAttribute("data-more");
-chip?.removeAttribute("hidden");
-needle?.removeAttribute("hidden");
-const place = { left, top, width: size, count: 1, lead: lead?.lead ?? spot.id };
+const more = app.nodes.get(`count:${spot.id}`);
+if (more?.hasAttribute("data-more")) more.removeAttribute("data-more");
+setHidden(chip, false);
+setStyle(chip, "margin-left", "0px");
+setHidden(needle, false);
+const place = { left, top, width: size, count: 1, lead: lead?.lead ?? spot.id, id: spot.id };
 taken.push(place);
 this.chips.set(spot.id, place);
 const toX = left + size / 2 < x ? left + size - 4 - x : left + 4 - x;
 const toY = top + HEIGHT / 2 < y ? top + HEIGHT - 2 - y : top + 2 - y;
-app.nodes.get(`spot:${spot.id}`)?.style.setProperty("transform", `translate(${x}px, ${y}px)`);
-chip?.style.setProperty("transform", `translate(${left - x}px, ${top - y}px)`);
-needle?.style.setProperty("width", `${Math.hypot(toX, toY)}px`);
-needle?.style.setProperty("transform", `rotate(${Math.atan2(toY, toX)}rad)`);
+setStyle(app.nodes.get(`spot:${spot.id}`), "transform", `translate(${x}px, ${y}px)`);
+setStyle(chip, "transform", `translate(${tenths(left - x)}px, ${tenths(top - y)}px)`);
+setStyle(needle, "transform", `rotate(${tenths(Math.atan2(toY, toX) * 100) / 100}rad) scaleX(${tenths(Math.hypot(toX, toY)) / 100})`);
 }
 #otherBoxes(spot) {
 const known = this.others.get(spot.id);
 const elements = known?.length ? known : (spot.target.targets ?? []).map((target) => find(target.selector));
 return elements.map((element) => element?.getBoundingClientRect() ?? new DOMRect(-99, -99, 0, 0));
 }
+}
+function tenths(value) {
+return Math.round(value * 10) / 10;
 }
 function spotOf(id, n, state, target, isActive, word) {
 return { id, n, state, target, isActive, word };
@@ -2728,7 +2754,11 @@ const AT_ONCE = 3;
 class Store {
 constructor(config, changed) {
 this.config = config;
-this.changed = changed;
+this.listed = null;
+this.changed = () => {
+this.listed = null;
+changed();
+};
 this.wire = new Wire(config);
 this.memory = new Memory(config.project || (config.token ? digest(config.token) : digest(config.endpoint)));
 this.outbox = new Outbox(this.memory, this.wire, {
@@ -2852,7 +2882,7 @@ clearTimeout(this.timers.silent);
 this.cspBlocked = false;
 this.#setLink("live");
 if (this.entries.length) void this.outbox.flush();
-this.#watchDeliveries();
+this.#watchDeliveries(this.deliveries.size === 0);
 }
 async #unreachable(error) {
 this.failures += 1;
@@ -3032,9 +3062,12 @@ if (error instanceof HubError && error.status > 0 && error.status < 500) this.se
 this.#watchDeliveries();
 }
 list() {
+if (!this.listed) {
 const queued = this.entries.filter((entry) => entry.kind === "pin").map((entry) => pinOf(entry));
 const known = [...this.pins.values()].sort((a, b) => (b.n ?? 0) - (a.n ?? 0));
-return [...queued.reverse(), ...known];
+this.listed = [...queued.reverse(), ...known];
+}
+return this.listed;
 }
 pin(id) {
 const known = this.pins.get(id);
@@ -3145,7 +3178,7 @@ return true;
 }
 const css = `
 :host { all: initial !important; position: fixed !important; inset: 0 auto auto 0 !important; width: 0 !important; height: 0 !important;
-  display: block !important; z-index: 2147483000 !important; pointer-events: none !important; visibility: visible !important; contain: none !important; }
+  display: block !important; z-index: 2147483000 !important; pointer-events: none !important; contain: none !important; }
 #layer { --ease: cubic-bezier(.2,.7,.3,1);
   --ground: #ffffff; --raised: #f4f5f7; --edge: #868d99; --line: #e3e5ea; --ink: #16181d; --soft: #575d69; --scrim: rgba(22,24,29,.38);
   --accent: var(--pb-accent, #3451d1); --on-accent: #ffffff; --tint: #eef1fd;
@@ -3289,9 +3322,9 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
 .toast { position: fixed; left: 50%; bottom: 72px; transform: translateX(-50%); padding: 9px 14px; border-radius: 10px; font: 500 13px/1.3 var(--sans); background: var(--ink); color: var(--ground); max-width: calc(100vw - 32px); }
 .dock-top .toast { bottom: auto; top: 72px; }
 
-.pin-mark { position: fixed; left: 0; top: 0; width: 0; height: 0; }
+.pin-mark { position: fixed; left: 0; top: 0; width: 0; height: 0; contain: layout style; will-change: transform; }
 .dot { position: absolute; left: -4px; top: -4px; width: 8px; height: 8px; border-radius: 4px; background: var(--c, #fff); box-shadow: 0 0 0 1.5px #fff, 0 0 0 2.5px rgba(10,12,18,.85); }
-.needle { position: absolute; left: 0; top: -1px; height: 2px; transform-origin: 0 50%; background: rgba(10,12,18,.85); box-shadow: 0 0 0 1px #fff; border-radius: 1px; }
+.needle { position: absolute; left: 0; top: -1px; width: 100px; height: 2px; transform-origin: 0 50%; background: rgba(10,12,18,.85); box-shadow: 0 0 0 1px #fff; border-radius: 1px; }
 .chip { position: absolute; left: 0; top: 0; pointer-events: auto; min-width: 24px; height: 24px; padding: 0 7px 0 6px; border-radius: 12px; display: inline-flex; align-items: center; gap: 4px; background: var(--ground); color: var(--ink); font: 600 12px/1 var(--sans); font-variant-numeric: tabular-nums; box-shadow: 0 0 0 1px rgba(10,12,18,.8), 0 0 0 2px #fff, 0 3px 8px rgba(16,20,32,.28); white-space: nowrap; }
 .chip span[data-more]::after { content: attr(data-more); margin-inline-start: 4px; color: var(--soft); }
 .chip::after { content: ""; position: absolute; inset: -4px; }
@@ -3761,7 +3794,7 @@ draft.shotError = undefined;
 this.draw();
 try {
 if (!element) throw new Error(say("gone"));
-draft.shot = await shoot(element, this.host);
+draft.shot = await shoot(element, this.view);
 } catch (error) {
 draft.shotError = error instanceof Error ? error.message : String(error);
 }

@@ -482,7 +482,7 @@ export class App {
     this.draw();
     try {
       if (!element) throw new Error(say("gone"));
-      draft.shot = await shoot(element, this.host);
+      draft.shot = await shoot(element, this.view);
     } catch (error) {
       draft.shotError = error instanceof Error ? error.message : String(error);
     }
