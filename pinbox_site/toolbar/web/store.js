@@ -328,13 +328,19 @@ export class Store {
       this.cursor = event.seq;
       isNew = true;
       if (event.type === "thread.message") this.#putMessage(/** @type {Message} */ (event.payload));
-      else this.pins.set(event.payload.id, /** @type {Pin} */ (event.payload));
+      else this.#putPin(/** @type {Pin} */ (event.payload));
       this.heard(event);
     }
     if (!isNew) return;
     this.#mirror();
     this.#watchDeliveries(true);
     this.changed();
+  }
+
+  /** @param {Pin} pin as an event or an answer has it; neither tells of a binding that was made since */
+  #putPin(pin) {
+    const session = pin.agentSession ?? this.pins.get(pin.id)?.agentSession;
+    this.pins.set(pin.id, session ? { ...pin, agentSession: session } : pin);
   }
 
   /** @param {Message} message */
@@ -398,7 +404,7 @@ export class Store {
   }
 
   async #readDeliveries() {
-    if (document.visibilityState !== "visible" || this.link !== "live") return;
+    if (document.visibilityState !== "visible" || this.link !== "live") return; // begun again by what ends that
     try {
       const rows = /** @type {Delivery[]} */ (await this.wire.get(`/deliveries?limit=${PAGE}`));
       /** @type {Map<string, Delivery>} */
@@ -409,6 +415,13 @@ export class Store {
       if (isOther) {
         const summary = /** @type {import("./types.js").Summary} */ (await this.wire.get("/summary"));
         this.agents = summary.agents ?? [];
+        // Which session a pin is bound to is no event; the pin read anew says it.
+        for (const row of newest.values()) {
+          const pin = this.pins.get(row.pinId);
+          if (!row.handedOverAt || !pin || pin.agentSession || pin.status !== "open") continue;
+          const known = /** @type {Pin} */ (await this.wire.get(`/pins/${row.pinId}`));
+          if (known.agentSession) this.pins.set(known.id, { ...(this.pins.get(known.id) ?? known), agentSession: known.agentSession });
+        }
         this.changed();
       }
     } catch (error) {
@@ -521,7 +534,7 @@ export class Store {
       this.memory.set("mine", [...this.mine].slice(-500));
       this.#putMessage(answer);
     } else {
-      this.pins.set(answer.id, answer);
+      this.#putPin(answer);
       if (entry.kind === "pin" && !this.tails.has(answer.id)) this.threads.set(answer.id, []);
     }
     this.refusals = 0;

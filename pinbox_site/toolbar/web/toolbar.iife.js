@@ -2987,13 +2987,17 @@ if (event.seq <= this.cursor) continue;
 this.cursor = event.seq;
 isNew = true;
 if (event.type === "thread.message") this.#putMessage( (event.payload));
-else this.pins.set(event.payload.id,  (event.payload));
+else this.#putPin( (event.payload));
 this.heard(event);
 }
 if (!isNew) return;
 this.#mirror();
 this.#watchDeliveries(true);
 this.changed();
+}
+#putPin(pin) {
+const session = pin.agentSession ?? this.pins.get(pin.id)?.agentSession;
+this.pins.set(pin.id, session ? { ...pin, agentSession: session } : pin);
 }
 #putMessage(message) {
 const thread = this.threads.get(message.pinId);
@@ -3054,6 +3058,12 @@ this.deliveries = newest;
 if (isOther) {
 const summary =  (await this.wire.get("/summary"));
 this.agents = summary.agents ?? [];
+for (const row of newest.values()) {
+const pin = this.pins.get(row.pinId);
+if (!row.handedOverAt || !pin || pin.agentSession || pin.status !== "open") continue;
+const known =  (await this.wire.get(`/pins/${row.pinId}`));
+if (known.agentSession) this.pins.set(known.id, { ...(this.pins.get(known.id) ?? known), agentSession: known.agentSession });
+}
 this.changed();
 }
 } catch (error) {
@@ -3133,7 +3143,7 @@ this.mine.add(answer.id);
 this.memory.set("mine", [...this.mine].slice(-500));
 this.#putMessage(answer);
 } else {
-this.pins.set(answer.id, answer);
+this.#putPin(answer);
 if (entry.kind === "pin" && !this.tails.has(answer.id)) this.threads.set(answer.id, []);
 }
 this.refusals = 0;
