@@ -792,7 +792,8 @@ def test_without_settings_there_is_nothing_to_say(repository, away, monkeypatch)
 def test_settings_are_put_before_a_hub_and_only_named(
     repository, away, monkeypatch, environ, status, said
 ):
-    monkeypatch.delenv("PINBOX_TEST_DB")
+    for name in ("PINBOX_TEST_DB", "PINBOX_RESUME"):  # the suite's own
+        monkeypatch.delenv(name)
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     with unchanged(repository.root, repository.home):
