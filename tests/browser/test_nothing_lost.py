@@ -281,3 +281,33 @@ def test_threads_of_pins_that_were_never_opened_are_whole(view, hub, shop):
     view.chips.first.click()
     for text in ("one", "two"):
         view.card.get_by_text(text, exact=True).wait_for()
+
+
+def test_a_socket_closed_with_4401_asks_for_a_token_and_does_not_come_back_with_the_old_one(
+    view, hub, shop
+):
+    opened = []
+
+    def refuse(socket):
+        opened.append(socket.url)
+        socket.close(code=4401)
+
+    view.page.route_web_socket("**/ws", refuse)
+    view.open(shop)
+    view.page.get_by_text("Signed out").first.wait_for()
+    view.page.wait_for_timeout(3_000)
+    assert len(opened) <= 2
+
+
+def test_a_socket_closed_with_4400_is_the_end_until_the_page_is_loaded_again(view, hub, shop):
+    opened = []
+
+    def refuse(socket):
+        opened.append(socket.url)
+        socket.close(code=4400)
+
+    view.page.route_web_socket("**/ws", refuse)
+    view.open(shop)
+    view.page.get_by_text("Reload").first.wait_for()
+    view.page.wait_for_timeout(3_000)
+    assert len(opened) == 1

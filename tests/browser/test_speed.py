@@ -1,5 +1,7 @@
 """A fast hand on a large page: 200 pins, 5,000 elements."""
 
+import pytest
+
 from .conftest import tag
 
 PAGE = "<!doctype html><style>div div{{display:inline-block;width:60px;height:20px}}</style>{body}{tag}"
@@ -7,9 +9,11 @@ PAGE = "<!doctype html><style>div div{{display:inline-block;width:60px;height:20
 FRAME_MS = 16
 SLOW_FRAME_MS = 50
 #: A neighbour on the same cores makes one round slow, not all.
-ROUNDS = 4
+ROUNDS = 3
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)  # seconds: 200 pins, and a browser slowed down four times
 def test_hover_and_scroll_stay_within_a_frame(view, hub, site):
     body = "".join(
         "<div>"

@@ -129,7 +129,7 @@ export class Store {
 
   /** Tries now, whatever the waiting time was. */
   #again = () => {
-    if (this.isStopped || this.socket?.isLive) return;
+    if (this.isStopped || this.socket?.isLive || this.link === "outdated") return;
     void this.#connect();
   };
 
@@ -172,7 +172,8 @@ export class Store {
 
   /** @param {Link} link */
   #setLink(link) {
-    if (this.link === link) return;
+    // A hub that speaks another protocol stays one until the page is loaded again.
+    if (this.link === link || this.link === "outdated") return;
     this.link = link;
     this.changed();
   }

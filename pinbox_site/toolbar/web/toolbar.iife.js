@@ -2822,7 +2822,7 @@ document.removeEventListener("visibilitychange", this.#seen);
 document.removeEventListener("securitypolicyviolation", this.#violated);
 }
 #again = () => {
-if (this.isStopped || this.socket?.isLive) return;
+if (this.isStopped || this.socket?.isLive || this.link === "outdated") return;
 void this.#connect();
 };
 retryLink() {
@@ -2855,7 +2855,7 @@ if (this.isStopped) return;
 this.timers[name] = window.setTimeout(work, ms);
 }
 #setLink(link) {
-if (this.link === link) return;
+if (this.link === link || this.link === "outdated") return;
 this.link = link;
 this.changed();
 }
