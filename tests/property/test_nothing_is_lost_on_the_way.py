@@ -148,4 +148,4 @@ class TestNothingIsLost(TestCase):
                 suppress_health_check=list(HealthCheck),
             ),
         )
-        assert TestNothingIsLost.told > 100
+        assert TestNothingIsLost.told > 20  # of some hundreds in most runs
