@@ -1,5 +1,6 @@
 """How it looks and reads, measured in the browser: contrast, type, targets, places, roles."""
 
+import os
 import re
 
 import pytest
@@ -7,6 +8,9 @@ import pytest
 from pinbox_site.toolbar import FOLDER
 
 from .conftest import NARROW, SHOP, WIDE, View, tag
+
+#: A folder for pictures of every part in every look, for eyes (docs/contributing.md).
+PICTURES = os.environ.get("PINBOX_TEST_PICTURES")
 
 SIZES = {"wide": WIDE, "narrow": NARROW}
 
@@ -98,6 +102,7 @@ def filled(request, browser, hub, site):
     view.wait(lambda: view.chips.count() == 3)
     view.wait(lambda: any("Answered" in view.state(i) for i in range(3)))
     view.is_narrow = size == "narrow"
+    view.look = request.param
     yield view
     context.close()
 
@@ -145,7 +150,11 @@ def parts(view: View):
 
 
 def test_every_text_control_and_mark_can_be_told_from_its_ground(filled):
-    bad = {part: filled.page.evaluate(CONTRAST) for part in parts(filled)}
+    bad = {}
+    for part in parts(filled):
+        bad[part] = filled.page.evaluate(CONTRAST)
+        if PICTURES:
+            filled.page.screenshot(path=f"{PICTURES}/{filled.look} {part}.png")
     assert bad == {part: [] for part in bad}
 
 
