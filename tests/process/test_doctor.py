@@ -239,13 +239,12 @@ def test_a_hub_that_stopped_answering_fails(daemon, temporary):
 
 def test_a_hub_that_a_setting_closed_says_why(place, temporary):
     place.environ["PINBOX_AUTH"] = "jwt"
-    command = place.command("list")  # which waits for long for the hub that it starts
-    with subprocess.Popen(
-        command, cwd=place.project, env=place.environ, stdout=subprocess.DEVNULL
-    ) as waiting:
+    command = place.command("serve")  # a hub that a command starts for itself would leave at once
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, cwd=place.project, env=place.environ, **quiet) as serving:
         wait_until(place.has_hub, timeout=30)
         found = examined(place, code=1)
-        waiting.kill()
+        serving.kill()
     assert found["hub"]["status"] == found["configuration"]["status"] == "fail"
     assert "PINBOX_JWT_ISSUER" in found["hub"]["detail"]
     assert "PINBOX_AUTH" in found["configuration"]["detail"]
