@@ -170,6 +170,8 @@ def waiting(project: Project, *words: str) -> Iterator[Waiter]:
             stderr=subprocess.PIPE,
             cwd=project.path,
             env=project.environment({"COLUMNS": "200"}),
+            # As in a terminal, also where the suite itself runs in the background and ignores it.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
     finally:
         os.close(theirs)
