@@ -33,7 +33,7 @@ FLAGS = (
 WIDE = {"width": 1280, "height": 800}
 NARROW = {"width": 390, "height": 780}
 #: Milliseconds Playwright waits for anything. A guard against a hang: two cores may be busy.
-PATIENCE_MS = 15_000
+PATIENCE_MS = 40_000
 
 
 def pytest_collection_modifyitems(items):
@@ -213,7 +213,7 @@ class View:
 
     def wait(self, condition: Callable[[], object], what: str = "") -> None:
         """Like `wait_until`, with the browser's own events handled meanwhile."""
-        wait_until(lambda: (self.page.wait_for_timeout(20), condition())[1], what=what)
+        wait_until(lambda: (self.page.wait_for_timeout(20), condition())[1], 40, what)
 
 
 @pytest.fixture

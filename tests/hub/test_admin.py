@@ -363,7 +363,7 @@ def test_a_long_thread_does_not_make_a_long_page(admin, monkeypatch, django_asse
     for number in range(12):
         loop.say(pin, f"message {number}.")
     # Session, user, pin, thread, events, deliveries; Django's content type once a process.
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(8):
         page = shown(admin, detail("pins_pin", pin["id"]))
     thread = page.partition("History")[0]
     assert "message 2." in thread
