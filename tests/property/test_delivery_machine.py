@@ -873,7 +873,8 @@ class Machine(RuleBasedStateMachine):
         self.ways["webhook"].is_there = self.ends_with_webhook
         SilencedWebhook.objects.all().delete()
         self.kill("A")
-        for _ in range(30 + 3 * len(self.before)):
+        # One whose process lingers is looked at every few seconds, for a minute.
+        for _ in range(150 + 3 * len(self.before)):
             self.tick("A")
             self.check()
             if self.is_at_rest():
