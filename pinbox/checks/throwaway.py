@@ -138,10 +138,11 @@ class ThrowAway:
         return self._hub
 
     def _started(self, deadline: float) -> HubState:
-        path = self.root / "hub.out"
+        self.state_dir.mkdir(mode=0o700, parents=True)
+        path = self.state_dir / daemon.LOG_FILE  # as a command that starts one has it
         # No PATH: whatever becomes of a probe's pin, no agent can be started for it.
         env = self.environment(PATH=str(self.empty), PINBOX_IDLE_MS=_IDLE_MS)
-        with path.open("wb") as out:
+        with path.open("ab") as out:
             try:
                 command = daemon.spawn_command(self.project)
                 process = self.programs.spawn(
