@@ -140,8 +140,8 @@ class ThrowAway:
     def _started(self, deadline: float) -> HubState:
         self.state_dir.mkdir(mode=0o700, parents=True)
         path = self.state_dir / daemon.LOG_FILE  # as a command that starts one has it
-        # No PATH: whatever becomes of a probe's pin, no agent can be started for it.
-        env = self.environment(PATH=str(self.empty), PINBOX_IDLE_MS=_IDLE_MS)
+        # Whatever becomes of a probe's pin, no agent is started for it, nor could be found.
+        env = self.environment(PATH=str(self.empty), PINBOX_RESUME="0", PINBOX_IDLE_MS=_IDLE_MS)
         with path.open("ab") as out:
             try:
                 command = daemon.spawn_command(self.project)
