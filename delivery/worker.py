@@ -507,7 +507,7 @@ def _move_on(rows: QuerySet[Delivery], adapter: str, reachable: list[str], now: 
         )
         some = rows.filter(attempts=attempts)
         if verdict.has_failed:
-            _fail(some, verdict.error or "", now)
+            _fail(some, verdict.error or "", now, attempts=verdict.attempts)
         elif verdict.adapter == adapter and adapter in retry.PULLS:
             # Nothing changed, so nothing says that it did.
             some.update(due_at=now + (verdict.wait or reach.window()))
@@ -522,8 +522,12 @@ def _move_on(rows: QuerySet[Delivery], adapter: str, reachable: list[str], now: 
             )
 
 
-def _fail(rows: QuerySet[Delivery], error: str, now: datetime) -> None:
+def _fail(
+    rows: QuerySet[Delivery], error: str, now: datetime, *, attempts: int | None = None
+) -> None:
+    """`attempts` stays as it is unless given."""
     rows.update(
+        attempts=F("attempts") if attempts is None else attempts,
         status=Delivery.Status.FAILED,
         due_at=None,
         last_error=error,

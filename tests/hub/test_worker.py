@@ -720,3 +720,16 @@ def test_a_row_whose_event_is_not_in_the_log_fails_and_holds_nothing_up(ways):
     Worker().tick(now())
     assert row(good).status == "delivered"
     assert row(pin).status in ("failed", "delivered")
+
+
+def test_five_pushes_that_were_accepted_and_never_confirmed_are_five_attempts(ways):
+    pin = bound(openclaw())
+    ways["openclaw"].script = [Outcome(is_accepted_only=True)] * 6
+    worker, at = Worker(), now()
+    for _ in range(6):
+        worker.tick(at)
+        at += WINDOW
+    delivery = row(pin)
+    assert (delivery.status, delivery.attempts) == ("failed", 5)
+    assert delivery.last_error.startswith("E_DELIVERY: it was accepted")
+    assert len(outcomes(delivery)) == 5
