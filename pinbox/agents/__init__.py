@@ -1,21 +1,23 @@
-"""What each agent program says to its hooks and what it lets a hook answer, one module per agent.
+"""What each agent program needs of us and says to us, one module per agent.
 
-A module of an agent whose hooks we know has a NAME and two functions: `parse(body) -> HookCall |
-None` and `render(call, text) -> bytes`. One whose ended sessions can be resumed offers what
-`resume.Resume` asks for. All of it is pure: no clock, no files, no network.
+A module that `init` installs for has what `Installable` asks for. One whose hooks or plugin call
+us has two functions more: `parse(body) -> HookCall | None` and `render(call, text) -> bytes`. One
+whose ended sessions can be resumed offers what `resume.Resume` asks for. All of it is pure: no
+files, no clock, no network. docs/adding-an-agent.md goes through it.
 """
 
 from typing import Final, Protocol
 
-from pinbox.agents import claude, codex, hermes
+from pinbox.agents import claude, codex, copilot, cursor, hermes
 from pinbox.agents.payload import HookCall
+from pinbox.agents.pieces import Home, Piece, Place
 from pinbox.agents.resume import Resume
 
-__all__ = ["AGENTS", "RESUMES", "HookCall", "parse", "render"]
+__all__ = ["AGENTS", "INSTALLS", "RESUMES", "HookCall", "Installable", "parse", "render"]
 
 
 class Dialect(Protocol):
-    """What an agent's module offers."""
+    """What the module of an agent that calls us offers."""
 
     NAME: str
 
@@ -24,7 +26,34 @@ class Dialect(Protocol):
     def render(self, call: HookCall, text: str) -> bytes: ...
 
 
+class Installable(Protocol):
+    """What the module of an agent that `init` installs for offers.
+
+    It is here when `PROGRAM` (if it has one) is on the PATH, when its `HOME` exists, or when the
+    project has its `FOLDER`. `METHOD` is what contract.md 8.4 calls the way it is installed.
+    `after` says what a person still has to do, such as to trust a hook.
+    """
+
+    NAME: str
+    LABEL: str
+    PROGRAM: str
+    FOLDER: str
+    METHOD: str
+
+    @property
+    def HOME(self) -> Home | None: ...
+
+    def pieces(self, place: Place) -> tuple[Piece, ...]: ...
+
+    def after(self, place: Place) -> str: ...
+
+
 AGENTS: Final[dict[str, Dialect]] = {claude.NAME: claude}
+INSTALLS: Final[dict[str, Installable]] = {
+    claude.NAME: claude,
+    cursor.NAME: cursor,
+    copilot.NAME: copilot,
+}
 RESUMES: Final[dict[str, Resume]] = {
     claude.NAME: claude,
     codex.NAME: codex,

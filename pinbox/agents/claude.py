@@ -9,9 +9,11 @@ from typing import Final
 from pinbox.agents import payload
 from pinbox.agents import resume as resumes
 from pinbox.agents.payload import HookCall
+from pinbox.agents.pieces import Home, Hooks, Piece, Place, Skill
 from pinbox.agents.resume import Answer, Command, Permissions
 
 NAME: Final = "claude"
+LABEL: Final = "Claude Code"
 
 #: events that `init` registers
 EVENTS: Final = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
@@ -64,6 +66,38 @@ def context(text: str, event: str) -> bytes:
 def hold(text: str) -> bytes:
     """Text that makes the turn go on instead of ending."""
     return context(text, "Stop")
+
+
+# --- what init puts into place --------------------------------------------------------------------
+
+HOME: Final = Home(variable="CLAUDE_CONFIG_DIR", folder=".claude")
+FOLDER: Final = ".claude"
+METHOD: Final = "skills-dir"
+#: It finds the launcher of this project, else the one of this user (a worktree, a clone), else does
+#: nothing.
+COMMAND: Final = (
+    'p="$CLAUDE_PROJECT_DIR/.pinbox/hook"; '
+    '[ -x "$p" ] || p="${XDG_STATE_HOME:-$HOME/.local/state}/pinbox/hook"; '
+    '[ -x "$p" ] && "$p" claude; exit 0'
+)
+
+
+def pieces(place: Place) -> tuple[Piece, ...]:
+    """It reads a project's settings only where it is started in that very folder."""
+    folder = place.home if place.user_scope else place.root / FOLDER
+    return (
+        Hooks(path=folder / "settings.json", command=COMMAND),
+        Skill(path=folder / "skills" / "pinbox"),
+    )
+
+
+def after(place: Place) -> str:
+    if place.user_scope:
+        return "Claude Code runs the hooks from its next start on."
+    return (
+        "Claude Code runs the hooks when it is started in this folder, and asks once whether "
+        "you trust it."
+    )
 
 
 # --- going on with an ended session ---------------------------------------------------------------

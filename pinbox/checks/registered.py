@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from pinbox.agents import claude
 from pinbox.install import files, planning, settings
 
 _MAX_JSON_BYTES: Final = 32 * 1024 * 1024
@@ -60,7 +61,7 @@ class Installed:
 def _claude(root: Path | None) -> Installed:
     found = Installed()
     own = planning.checkout(root) / ".claude" if root is not None else None
-    home = planning.user_folder()
+    home = claude.HOME.path()
     for folder, label in _folders(own, home, "CLAUDE_CONFIG_DIR"):
         is_of_user = folder == home
         for name in ("settings.json", "settings.local.json"):

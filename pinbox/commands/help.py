@@ -90,6 +90,13 @@ def usage(verb: Verb) -> str:
     return " ".join(words)
 
 
+def synopsis(verb: Verb) -> str:
+    """`pinbox reply [--as ROLE] <id> <text>`: on one line, with every option."""
+    words = ["pinbox", verb.name, *(f"[{_option(option)}]" for option in verb.options)]
+    words += [_placeholder(a) if a.required else f"[{_placeholder(a)}]" for a in verb.arguments]
+    return " ".join(words)
+
+
 def _placeholder(argument: Argument) -> str:
     return f"<{argument.name}>"
 

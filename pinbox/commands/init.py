@@ -21,13 +21,17 @@ VERBS = (
         "Install pinbox into this project: agent hooks, git hook.",
         init,
         options=(
-            Option("--agent", "LIST", "claude, or none; without it, every agent that init knows"),
-            Option("--global", "", "Claude's part for all projects, in ~/.claude"),
+            Option("--agent", "LIST", "agents separated by commas, or none; without it, those found here"),
+            Option("--global", "", "the agents' part for all projects, in your own folders"),
             Option("--dry-run", "", "show what would be done, and do nothing"),
             Option("--yes", "", "do it without asking"),
             Option("--no-input", "", "never ask: without --yes only the plan is shown"),
             Option("--undo", "", "take out what init put in, byte for byte"),
         ),
-        about=("Asks before it writes; --undo does not ask. Run twice it changes nothing."),
+        about=(
+            "Asks before it writes; --undo does not ask. Run twice it changes nothing.\n\n"
+            "An agent is found by its program on the PATH, by its own folder in your home, or by "
+            "its folder in the project. Where none is, Claude Code is set up."
+        ),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -80,10 +81,16 @@ def _apply(found: Plan) -> None:
         if change.kind != "launcher":
             record.add(change, cleaned=undoing.cleaned(root, change))
     record.folders += [str(folder) for folder in files.missing_folders(found.changes)]
+    # That this user has it says that what is in the user's own folders is needed here.
+    state = project.state_path(root)
+    if not state.exists():
+        record.folders.append(str(state))
     place = root / project.FOLDER / files.RECORD
     project.private_write(place, record.encode(root))
     try:
         files.apply_all(found.changes)
+        with contextlib.suppress(PinboxError):
+            project.state_dir(root)
     except BaseException:
         if old_record is not None:
             project.private_write(place, old_record)
@@ -106,7 +113,7 @@ def undo(root: Path, options: Options) -> dict[str, Any]:
 
 def _result(found: Plan, *, applied: bool) -> dict[str, Any]:
     steps = [{"name": s.name, "ok": s.ok, "detail": s.detail} for s in found.steps]
-    return {**found.data, "applied": applied, "steps": steps}
+    return {**found.data, "applied": applied, "after": found.after, "steps": steps}
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -159,9 +166,6 @@ def _talk(options: Options, data: dict[str, Any]) -> str:
         return "" if data["undone"] else "nothing was changed; without --dry-run this is done"
     if not data["applied"]:
         return "nothing was written; pinbox init --yes writes this"
-    if "installed" in (data["claudeSettings"], data["gitHook"]) or data["pinboxDir"] == "created":
-        return (
-            "Claude Code runs the hooks when it is started in this folder, and asks once whether "
-            "you trust it.\npinbox init --undo takes everything out again."
-        )
-    return ""
+    if not data["after"] and data["pinboxDir"] != "created" and data["gitHook"] != "installed":
+        return ""
+    return "\n".join([*data["after"], "pinbox init --undo takes everything out again."])

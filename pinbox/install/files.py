@@ -227,13 +227,50 @@ def alone(root: Path) -> Iterator[None]:
 # --- remembering ----------------------------------------------------------------------------------
 
 
+#: Kinds whose files may hold keys of other people: only what init changed in them is kept, nothing
+#: of what stands around it.
+_PATCHED: Final = frozenset(("json", "yaml"))
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """What a file had before: its first `head` bytes, then `middle`, then its last `tail` bytes."""
+
+    head: int
+    middle: bytes
+    tail: int
+    digest: str
+
+    @classmethod
+    def between(cls, before: bytes, after: bytes) -> "Patch":
+        most = min(len(before), len(after))
+        head = next((at for at in range(most) if before[at] != after[at]), most)
+        left = most - head
+        tail = next((at for at in range(left) if before[-1 - at] != after[-1 - at]), left)
+        return cls(head, before[head : len(before) - tail], tail, digest(before))
+
+    def undone(self, after: bytes) -> bytes:
+        return after[: self.head] + self.middle + after[len(after) - self.tail :]
+
+
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """A file that init changed: as it was before the first time, and a digest of what we wrote."""
+    """A file that init changed: as it was before the first time (whole, or as a patch), and a
+    digest of what we wrote. Neither is a file that did not exist.
+    """
 
     kind: str
-    before: bytes | None
     after: str
+    before: bytes | None = None
+    patch: Patch | None = None
+
+    def previous(self, now: bytes) -> bytes | None:
+        """What the file was before; `now` is what init made of it."""
+        return self.patch.undone(now) if self.patch is not None else self.before
+
+    def is_before(self, now: bytes) -> bool:
+        """Whether the file is again as it was before."""
+        return digest(now) == self.patch.digest if self.patch is not None else now == self.before
 
 
 @dataclass(slots=True)
@@ -247,23 +284,29 @@ class Record:
         """Remember a change about to be made. `cleaned` is `before` without anything of ours."""
         known = self.files.get(str(change.path))
         if known is not None and change.before is not None and digest(change.before) == known.after:
-            before = known.before
+            before = known.previous(change.before)
         else:
             before = cleaned
         after = digest(change.after) if change.after is not None else ""
-        self.files[str(change.path)] = Entry(kind=change.kind, before=before, after=after)
+        entry = Entry(kind=change.kind, after=after, before=before)
+        if change.kind in _PATCHED and before is not None and change.after is not None:
+            entry.before, entry.patch = None, Patch.between(before, change.after)
+        self.files[str(change.path)] = entry
 
     def encode(self, root: Path) -> bytes:
-        files = {
-            _relative(path, root): {
-                "kind": entry.kind,
-                "before": None if entry.before is None else _base64(entry.before),
-                "after": entry.after,
-            }
-            for path, entry in self.files.items()
-        }
+        files = {_relative(path, root): _entry(entry) for path, entry in self.files.items()}
         folders = [_relative(folder, root) for folder in self.folders]
         return json.dumps({"version": 1, "files": files, "folders": folders}, indent=1).encode()
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    found: dict[str, Any] = {"kind": entry.kind, "before": None, "after": entry.after}
+    if entry.before is not None:
+        found["before"] = _base64(entry.before)
+    if entry.patch is not None:
+        patch = entry.patch
+        found["patch"] = [patch.head, _base64(patch.middle), patch.tail, patch.digest]
+    return found
 
 
 def read_record(root: Path) -> Record:
@@ -272,14 +315,22 @@ def read_record(root: Path) -> Record:
     try:
         data: dict[str, Any] = json.loads((root / project.FOLDER / RECORD).read_bytes())
         for name, entry in data["files"].items():
-            before = entry["before"]
+            before, patch = entry["before"], entry.get("patch")
             record.files[str(root / name)] = Entry(
                 kind=str(entry["kind"]),
                 before=None if before is None else base64.b64decode(before, validate=True),
                 after=str(entry["after"]),
+                patch=None
+                if patch is None
+                else Patch(
+                    int(patch[0]),
+                    base64.b64decode(patch[1], validate=True),
+                    int(patch[2]),
+                    str(patch[3]),
+                ),
             )
         record.folders = [str(root / name) for name in data["folders"]]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         return Record()
     return record
 

@@ -4,15 +4,15 @@ import os
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pinbox import project
+from pinbox.agents import INSTALLS, Installable, claude
+from pinbox.agents.pieces import Block, Hooks, Piece, Place, Skill
 from pinbox.contract import PinboxError
-from pinbox.install import files, git_hook, launchers, settings
+from pinbox.install import claude_settings, files, git_hook, kinds, launchers
 from pinbox.install.files import Change
-
-AGENTS: Final = ("claude",)
-ASSETS: Final = Path(__file__).resolve().parent.parent / "assets"
+from pinbox.install.kinds import Planned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +46,8 @@ class Plan:
     root: Path
     steps: list[Step] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
+    #: what a person has to do then, agent by agent
+    after: list[str] = field(default_factory=list)
 
     @property
     def changes(self) -> list[Change]:
@@ -63,13 +65,13 @@ def agents_asked_for(text: str | None) -> tuple[str, ...] | None:
     names = [name.strip().lower() for name in text.split(",")]
     if names == ["none"]:
         return ()
-    unknown = [name for name in names if name not in AGENTS]
+    unknown = [name for name in names if name not in INSTALLS]
     if unknown:
         what = f"{unknown[0][:60]!r}" if unknown[0] else "an empty name"
         raise PinboxError(
             "E_INVALID_INPUT",
             f"--agent does not know {what}; nothing was written",
-            f"--agent takes {', '.join(AGENTS)} or none",
+            f"--agent takes {', '.join(INSTALLS)} or none",
         )
     return tuple(dict.fromkeys(names))
 
@@ -77,7 +79,7 @@ def agents_asked_for(text: str | None) -> tuple[str, ...] | None:
 def plan(root: Path, options: Options) -> Plan:
     """The steps that would put Pinbox into the project at `root`. Writes nothing."""
     found = Plan(root=root)
-    agents = options.agents if options.agents is not None else AGENTS
+    agents = options.agents if options.agents is not None else found_here(root)
     found.data = {
         "pinboxDir": "unchanged",
         "gitignore": "unchanged",
@@ -87,8 +89,8 @@ def plan(root: Path, options: Options) -> Plan:
         "claudeSettings": "unchanged",
     }
     _plan_folder(found)
-    if "claude" in agents:
-        _plan_claude(found, options)
+    for name in agents:
+        _plan_agent(found, INSTALLS[name], options)
     _plan_git(found)
     return found
 
@@ -128,38 +130,11 @@ def _plan_folder(found: Plan) -> None:
     )
 
 
-# --- Claude Code ----------------------------------------------------------------------------------
-
-
-def _plan_claude(found: Plan, options: Options) -> None:
-    folder, base = claude_folder(found.root, options)
-    home = "~" if options.user_scope else None
-    hooks = _plan_settings(found, base, folder, home)
-    skill = _plan_skill(found.root, base, folder, home)
-    found.steps += [hooks, skill]
-    detail = hooks.detail if not hooks.ok or skill.ok else skill.detail
-    if shutil.which("claude") is None:
-        detail += "; claude is not on this PATH"
-    found.data["agents"].append(
-        {"agent": "claude", "method": "skills-dir", "ok": hooks.ok and skill.ok, "detail": detail}
-    )
-
-
-def claude_folder(root: Path, options: Options) -> tuple[Path, Path]:
-    """Claude's folder, and the folder that links in it may not leave."""
-    if not options.user_scope:
-        base = checkout(root)
-        return base / ".claude", base
-    folder = user_folder()
-    return folder, folder if os.environ.get("CLAUDE_CONFIG_DIR") else folder.parent
-
-
-def user_folder() -> Path:
-    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
+# --- the agents -----------------------------------------------------------------------------------
 
 
 def checkout(root: Path) -> Path:
-    """The folder whose settings Claude reads: the linked worktree we stand in, else the project."""
+    """The folder whose files agents read: the linked worktree we stand in, else the project."""
     here = Path.cwd().resolve()
     for folder in [here, *here.parents]:
         if os.path.lexists(folder / ".git"):
@@ -169,102 +144,85 @@ def checkout(root: Path) -> Path:
     return root
 
 
-def _plan_settings(found: Plan, base: Path, folder: Path, home: str | None) -> Step:
-    path = folder / "settings.json"
-    name = _shown(path, base, home)
-    try:
-        real = files.within(base, path)
-        before = files.content_of(real)
-        local, changes = _local_settings(base, folder)
-        plugin = _plugin_events(folder)
-        merge = settings.merged(before, elsewhere=plugin, enough=local)
-    except (files.Unsafe, settings.Refused) as error:
-        found.data["claudeSettings"] = "failed"
-        return Step(name="claude", ok=False, detail=f"{name} is left as it is: {error}")
-    if merge.added or merge.renewed:
-        changes.append(Change(path=real, kind="settings", before=before, after=merge.content))
-        found.data["claudeSettings"] = "installed" if before is None else "updated"
-    said = []
-    if merge.added:
-        said.append(f"hooks added for {', '.join(merge.added)}")
-    if merge.renewed:
-        said.append(f"hooks renewed for {', '.join(merge.renewed)}")
-    if plugin:
-        said.append("a pinbox plugin has the hooks")
-    elif local and not merge.added:
-        said.append("settings.local.json has the hooks")
-    if merge.hooks_disabled:
-        said.append("but disableAllHooks turns them all off")
-    detail = f"{name}: {'; '.join(said) or 'unchanged'}"
-    return Step(name="claude", ok=True, detail=detail, changes=tuple(changes))
+def place_of(agent: Installable, root: Path, *, user_scope: bool = False) -> Place:
+    base = checkout(root)
+    home = agent.HOME.path() if agent.HOME is not None else base
+    return Place(root=base, home=home, user_scope=user_scope)
 
 
-def _local_settings(base: Path, folder: Path) -> tuple[frozenset[str], list[Change]]:
-    """Events that settings.local.json registers as we do, and its cleaning from older commands."""
-    path = folder / "settings.local.json"
-    before = files.content_of(path)
-    if before is None or not settings.events_of(before):
-        return frozenset(), []
-    if settings.events_of(before) == settings.events_of(before, current=True):
-        return settings.events_of(before), []
-    after = settings.without_ours(before, before=before)
-    real = files.within(base, path)
-    return frozenset(), [Change(path=real, kind="settings", before=before, after=after)]
+def base_of(agent: Installable, place: Place, path: Path) -> Path:
+    """The folder that links on the way to `path` may not leave."""
+    if path.is_relative_to(place.root) or agent.HOME is None:
+        return place.root
+    return place.home if agent.HOME.is_moved else place.home.parent
 
 
-def _plugin_events(folder: Path) -> frozenset[str]:
-    """Events for which a plugin of ours already runs."""
-    found: frozenset[str] = frozenset()
-    for place in dict.fromkeys((folder, user_folder())):
-        plugin = place / "skills" / "pinbox"
-        if (plugin / ".claude-plugin" / "plugin.json").is_file():
-            found |= settings.events_of_plugin(_read(plugin / "hooks" / "hooks.json"))
-        for name in ("settings.json", "settings.local.json"):
-            if "pinbox" in settings.plugins_of(_read(place / name)):
-                found |= frozenset(settings.EVENTS)
-    return found
+def shown(agent: Installable, place: Place, path: Path) -> str:
+    """The path as a person would write it."""
+    if path.is_relative_to(place.root):
+        return os.path.relpath(path, place.root)
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return files.content_of(path) or b""
-    except files.Unsafe:
-        return b""
+def found_here(root: Path) -> tuple[str, ...]:
+    """The agents that seem to be used here; Claude Code where there is no sign of any."""
+    base = checkout(root)
+    found = [
+        name
+        for name, agent in INSTALLS.items()
+        if (agent.PROGRAM and shutil.which(agent.PROGRAM) is not None)
+        or (agent.HOME is not None and agent.HOME.path().is_dir())
+        or (base / agent.FOLDER).is_dir()
+    ]
+    return tuple(found) or (claude.NAME,)
 
 
-def _plan_skill(root: Path, base: Path, folder: Path, home: str | None) -> Step:
-    place = folder / "skills" / "pinbox"
-    path = place / "SKILL.md"
-    name = _shown(path, base, home)
-    after = skill()
-    if (place / ".claude-plugin" / "plugin.json").is_file():
-        return Step(name="skill", ok=True, detail=f"{name}: the pinbox plugin has one")
-    try:
-        real = files.within(base, path)
-        before = files.content_of(real)
-    except files.Unsafe as error:
-        return Step(name="skill", ok=False, detail=f"{name} is left as it is: {error}")
-    if before == after:
-        return Step(name="skill", ok=True, detail=f"{name}: unchanged")
-    entry = files.read_record(root).files.get(str(real))
-    if before is not None and (entry is None or entry.after != files.digest(before)):
-        return Step(name="skill", ok=True, detail=f"{name}: kept, it is not as init wrote it")
-    change = Change(path=real, kind="skill", before=before, after=after)
-    return Step(
-        name="skill",
-        ok=True,
-        detail=f"{name}: {'new' if before is None else 'renewed'}",
-        changes=(change,),
+def _plan_agent(found: Plan, agent: Installable, options: Options) -> None:
+    place = place_of(agent, found.root, user_scope=options.user_scope)
+    pieces = agent.pieces(place)
+    record = files.read_record(found.root)
+    steps = [_step(agent, place, piece, record, found.data) for piece in pieces]
+    if not steps:
+        steps = [Step(name=agent.NAME, ok=True, detail="nothing for all projects: it has no place")]
+    found.steps += steps
+    told = next((step for step in steps if not step.ok), steps[0])
+    detail = told.detail
+    if agent.PROGRAM and shutil.which(agent.PROGRAM) is None:
+        detail += f"; {agent.PROGRAM} is not on this PATH"
+    found.data["agents"].append(
+        {"agent": agent.NAME, "method": agent.METHOD, "ok": told.ok, "detail": detail}
     )
+    if any(step.changes for step in steps):
+        found.after.append(agent.after(place))
 
 
-def skill() -> bytes:
-    return (ASSETS / "claude" / "SKILL.md").read_bytes()
-
-
-def _shown(path: Path, base: Path, home: str | None) -> str:
-    relative = os.path.relpath(path, base)
-    return f"{home}/{relative}" if home else relative
+def _step(
+    agent: Installable, place: Place, piece: Piece, record: files.Record, data: dict[str, Any]
+) -> Step:
+    targets = list(kinds.targets(piece))
+    path = targets[0].path if len(targets) == 1 else piece.path
+    base, name = base_of(agent, place, path), shown(agent, place, path)
+    is_skill = isinstance(piece, Skill)
+    if agent.NAME == claude.NAME and isinstance(piece, Hooks):
+        planned = claude_settings.planned(piece, base)
+        words = {"created": "installed", "kept": "unchanged"}
+        data["claudeSettings"] = words.get(planned.state, planned.state)
+    elif is_skill and agent.NAME == claude.NAME and claude_settings.has_plugin(path.parents[2]):
+        planned = Planned(state="kept", said="the pinbox plugin has one")
+    else:
+        planned = kinds.planned(piece, base, record)
+    if isinstance(piece, Block) and planned.state != "failed":
+        words = {"updated": "appended", "kept": "unchanged"}
+        data["markers"].append(words.get(planned.state, planned.state))
+    is_refused = planned.state == "failed"
+    detail = f"{name} {planned.said}" if is_refused else f"{name}: {planned.said}"
+    return Step(
+        name="skill" if is_skill else agent.NAME,
+        ok=not is_refused,
+        detail=detail,
+        changes=planned.changes,
+    )
 
 
 # --- git ------------------------------------------------------------------------------------------

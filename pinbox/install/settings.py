@@ -1,4 +1,5 @@
-"""Claude Code's settings file: our hooks put in and taken out, all else left alone. Pure.
+"""A JSON file of hooks in the shape of Claude Code's settings, which Codex reads too: our hooks put
+in and taken out, all else left alone. Pure.
 
 See https://code.claude.com/docs/en/settings and /hooks. Bytes in, bytes out.
 """
@@ -11,15 +12,9 @@ from pinbox.agents import claude
 from pinbox.install import json_text
 from pinbox.install.json_text import Edit, Node, NotJson, appended, applied, without
 
-#: The same on every machine, so that it can be committed and approved once. It finds the launcher
-#: of this project, else the one of this user (a worktree, a clone), else does nothing.
-COMMAND: Final = (
-    'p="$CLAUDE_PROJECT_DIR/.pinbox/hook"; '
-    '[ -x "$p" ] || p="${XDG_STATE_HOME:-$HOME/.local/state}/pinbox/hook"; '
-    '[ -x "$p" ] && "$p" claude; exit 0'
-)
+COMMAND: Final = claude.COMMAND
 EVENTS: Final = claude.EVENTS
-#: seconds after which Claude goes on without us; our own deadline is two
+#: seconds after which the agent goes on without us; our own deadline is two
 HOOK_TIMEOUT_S: Final = 10
 MAX_BYTES: Final = 4 * 1024 * 1024
 
@@ -48,6 +43,7 @@ class Merge:
 def merged(
     content: bytes | None,
     *,
+    command: str = COMMAND,
     elsewhere: frozenset[str] = frozenset(),
     enough: frozenset[str] = frozenset(),
 ) -> Merge:
@@ -57,22 +53,22 @@ def merged(
     none of ours stays here. Events in `enough` have our very command in another settings file:
     Claude runs it once however often it finds it, so it stays here but is not added.
     """
-    text = _text(content)
+    text = as_text(content)
     added: list[str] = []
     renewed: list[str] = []
     for event in EVENTS:
-        had = bool(_own(_groups(_parse(text), event)))
+        had = bool(_own(_groups(parsed(text), event), command))
         if not had and event in enough:
             continue
-        changed = _without(text, event) if event in elsewhere else _with(text, event)
+        changed = _without(text, event) if event in elsewhere else _with(text, event, command)
         if changed != text:
             (renewed if had else added).append(event)
             text = changed
     return Merge(
-        content=_bytes(text, content) if added or renewed else content or b"",
+        content=as_bytes(text, content) if added or renewed else content or b"",
         added=tuple(added),
         renewed=tuple(renewed),
-        hooks_disabled=_parse(text).value.get("disableAllHooks") is True,
+        hooks_disabled=parsed(text).value.get("disableAllHooks") is True,
     )
 
 
@@ -82,27 +78,27 @@ def without_ours(content: bytes, *, before: bytes | None = None) -> bytes | None
     `before` is the file as it was before us: what was empty then stays. None when nothing is left
     of a file that did not exist then.
     """
-    text = _text(content)
-    old = _parse(_text(before)).value.get("hooks") if before is not None else None
+    text = as_text(content)
+    old = parsed(as_text(before)).value.get("hooks") if before is not None else None
     for event in EVENTS:
         changed = _without(text, event)
         if changed != text and not (isinstance(old, dict) and event in old):
             changed = _drop_if_empty(changed, event)
         text = changed
-    if old is None and text != _text(content):
+    if old is None and text != as_text(content):
         text = _drop_if_empty(text, None)
-    if before is None and _parse(text).value == {}:
+    if before is None and parsed(text).value == {}:
         return None
-    return _bytes(text, content)
+    return as_bytes(text, content)
 
 
-def events_of(content: bytes, *, current: bool = False) -> frozenset[str]:
+def events_of(content: bytes, *, current: bool = False, command: str = COMMAND) -> frozenset[str]:
     """Events for which this settings or hooks.json file runs us, or (`current`) runs our present
     command and no older one; none if it cannot be read.
     """
     try:
-        root = _parse(_text(content))
-        found = {event: _own(_groups(root, event)) for event in EVENTS}
+        root = parsed(as_text(content))
+        found = {event: _own(_groups(root, event), command) for event in EVENTS}
         return frozenset(
             event
             for event, own in found.items()
@@ -120,7 +116,7 @@ def is_ours(command: object) -> bool:
 def events_of_plugin(content: bytes) -> frozenset[str]:
     """Events for which a plugin's hooks.json runs anything."""
     try:
-        root = _parse(_text(content))
+        root = parsed(as_text(content))
         found = {event: _groups(root, event) for event in EVENTS}
     except Refused:
         return frozenset()
@@ -130,13 +126,13 @@ def events_of_plugin(content: bytes) -> frozenset[str]:
 def check(content: bytes) -> None:
     """Raises Refused if this file could not be edited."""
     for event in EVENTS:
-        _groups(_parse(_text(content)), event)
+        _groups(parsed(as_text(content)), event)
 
 
 def plugins_of(content: bytes) -> frozenset[str]:
     """Names of the plugins that this settings file enables, without their marketplace."""
     try:
-        enabled = _parse(_text(content)).value.get("enabledPlugins")
+        enabled = parsed(as_text(content)).value.get("enabledPlugins")
     except Refused:
         return frozenset()
     if not isinstance(enabled, dict):
@@ -147,7 +143,7 @@ def plugins_of(content: bytes) -> frozenset[str]:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def _text(content: bytes | None) -> str:
+def as_text(content: bytes | None) -> str:
     if content is not None and len(content) > MAX_BYTES:
         raise Refused(f"it is larger than {MAX_BYTES} bytes")
     try:
@@ -159,12 +155,12 @@ def _text(content: bytes | None) -> str:
     return text
 
 
-def _bytes(text: str, content: bytes | None) -> bytes:
+def as_bytes(text: str, content: bytes | None) -> bytes:
     bom = _BOM if content is not None and content.startswith(_BOM.encode()) else ""
     return (bom + text).encode()
 
 
-def _parse(text: str) -> Node:
+def parsed(text: str) -> Node:
     try:
         root = json_text.parse(text)
     except NotJson as error:
@@ -200,7 +196,8 @@ class _Own:
     is_unrestricted: bool
 
 
-def _own(groups: Node | None) -> list[_Own]:
+def _own(groups: Node | None, command: str = COMMAND) -> list[_Own]:
+    """Every command of ours; `command` is the present one."""
     found = []
     for number, group in enumerate(groups.items if groups is not None else ()):
         entries = group.members.get("hooks")
@@ -208,11 +205,11 @@ def _own(groups: Node | None) -> list[_Own]:
             continue
         for index, entry in enumerate(entries.node.items):
             value = entry.value
-            command = value.get("command") if isinstance(value, dict) else None
-            if not is_ours(command):
+            runs = value.get("command") if isinstance(value, dict) else None
+            if not is_ours(runs):
                 continue
             free = group.value.get("matcher", "") in ("", "*")
-            current = command == COMMAND and value.get("type") == "command"
+            current = runs == command and value.get("type") == "command"
             found.append(_Own(number, index, entry, current, free))
     return found
 
@@ -220,11 +217,11 @@ def _own(groups: Node | None) -> list[_Own]:
 # --- changing, one edit at a time -----------------------------------------------------------------
 
 
-def _with(text: str, event: str) -> str:
+def _with(text: str, event: str, command: str) -> str:
     """Our hook registered once for `event`: the present command if it is there, else the first
     older one renewed where it stands, else a new one at the end.
     """
-    found = _own(_groups(_parse(text), event))
+    found = _own(_groups(parsed(text), event), command)
     keep = next((own for own in found if own.is_current), None) or next(
         (own for own in found if own.is_unrestricted), None
     )
@@ -233,29 +230,29 @@ def _with(text: str, event: str) -> str:
             text = _removed(text, event, own)
     if keep is not None and keep.is_current:
         return text
-    root = _parse(text)
+    root = parsed(text)
     groups = _groups(root, event)
     if keep is not None:
-        (own,) = _own(groups)
-        entry = json_text.compact(_entry(), like=text)
+        (own,) = _own(groups, command)
+        entry = json_text.compact(_entry(command), like=text)
         return applied(text, Edit(own.node.start, own.node.end, entry))
     if groups is not None:
-        return applied(text, appended(text, groups, _group()))
+        return applied(text, appended(text, groups, _group(command)))
     if "hooks" in root.members:
-        return applied(text, appended(text, root["hooks"], [_group()], event))
-    return applied(text, appended(text, root, {event: [_group()]}, "hooks"))
+        return applied(text, appended(text, root["hooks"], [_group(command)], event))
+    return applied(text, appended(text, root, {event: [_group(command)]}, "hooks"))
 
 
 def _without(text: str, event: str) -> str:
     """None of our commands left for `event`; its list stays, empty if need be."""
-    for own in reversed(_own(_groups(_parse(text), event))):
+    for own in reversed(_own(_groups(parsed(text), event))):
         text = _removed(text, event, own)
     return text
 
 
 def _removed(text: str, event: str, own: _Own) -> str:
     """The command taken out, and its group with it if that held nothing else."""
-    groups = _groups(_parse(text), event)
+    groups = _groups(parsed(text), event)
     assert groups is not None  # noqa: S101 - own was found in it
     group = groups.items[own.group]
     if len(group["hooks"].items) == 1 and group.members.keys() <= {"hooks", "matcher"}:
@@ -265,7 +262,7 @@ def _removed(text: str, event: str, own: _Own) -> str:
 
 def _drop_if_empty(text: str, event: str | None) -> str:
     """Without the empty list of `event`, or without an empty "hooks"."""
-    root = _parse(text)
+    root = parsed(text)
     container = root["hooks"] if event is not None else root
     key = event if event is not None else "hooks"
     member = container.members.get(key)
@@ -274,9 +271,9 @@ def _drop_if_empty(text: str, event: str | None) -> str:
     return applied(text, without(container, list(container.members).index(key)))
 
 
-def _entry() -> dict[str, Any]:
-    return {"type": "command", "command": COMMAND, "timeout": HOOK_TIMEOUT_S}
+def _entry(command: str) -> dict[str, Any]:
+    return {"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S}
 
 
-def _group() -> dict[str, Any]:
-    return {"hooks": [_entry()]}
+def _group(command: str) -> dict[str, Any]:
+    return {"hooks": [_entry(command)]}

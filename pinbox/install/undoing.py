@@ -2,28 +2,50 @@
 
 import contextlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pinbox import project
-from pinbox.install import files, git_hook, launchers, planning, settings
+from pinbox.agents import INSTALLS
+from pinbox.agents.pieces import Assets
+from pinbox.install import files, git_hook, kinds, launchers, planning, settings
 from pinbox.install.files import Change, Entry, Record
+from pinbox.install.kinds import Target
 from pinbox.install.planning import Options, Plan, Step
 
 #: what `.pinbox/` holds when nothing but init ever wrote there
 _FURNITURE = (".gitignore", files.RECORD, launchers.NAME)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Spot:
+    """A file that may hold something of ours. `target` None is git's hook, or a file of an agent
+    whose folder was elsewhere when init wrote it.
+    """
+
+    name: str
+    kind: str
+    target: Target | None = None
+    #: in the user's own folders although it was the project that asked for it
+    is_shared: bool = False
+
+
 def plan(root: Path, options: Options) -> Plan:
     """The steps that would take Pinbox out of the project at `root`. Writes nothing."""
     found = Plan(root=root)
     record = files.read_record(root)
-    for path, kind in _places(root, options, record).items():
-        step = _step(root, path, kind, record.files.get(str(path)))
+    others = _others(root, record)
+    for path, spot in _spots(root, options, record).items():
+        if spot.is_shared and others and not options.user_scope:
+            said = "kept for your other projects; pinbox init --undo --global takes it out"
+            found.steps.append(Step(name=spot.name, ok=True, detail=f"{path}: {said}"))
+            continue
+        step = _step(root, path, spot, record.files.get(str(path)))
         if step is not None:
             found.steps.append(step)
     stuck = _stuck(found, record)
-    found.steps.append(_plan_launchers(root, stuck=bool(stuck)))
+    found.steps.append(_plan_launchers(root, stuck=bool(stuck), others=others))
     kept = bool(stuck) or _keeps_folder(root)
     found.data = {
         "pinboxDir": "unchanged" if kept else "removed",
@@ -42,6 +64,7 @@ def apply(found: Plan) -> None:
     places = [Path(name) for name in record.files]
     for path in [*places, launchers.path_in(root), launchers.path_of_user(), own / files.RECORD]:
         files.remove_leftovers(path)
+    _remove_compiled(root)
     files.remove_empty(Path(folder) for folder in record.folders)
     place = own / files.RECORD
     if left.files:
@@ -60,48 +83,71 @@ def _stuck(found: Plan, record: Record) -> dict[str, Entry]:
     return {name: entry for name, entry in record.files.items() if Path(name) in paths}
 
 
-def _places(root: Path, options: Options, record: Record) -> dict[Path, str]:
+def _spots(root: Path, options: Options, record: Record) -> dict[Path, _Spot]:
     """Files that may hold something of ours: those that init recorded, and those where a
     teammate's init would have put it.
     """
-    found = {Path(name): entry.kind for name, entry in record.files.items()}
-    folder, base = planning.claude_folder(root, options)
-    for path, kind in (
-        (folder / "settings.json", "settings"),
-        (folder / "skills" / "pinbox" / "SKILL.md", "skill"),
-    ):
-        try:
-            found.setdefault(files.within(base, path), kind)
-        except files.Unsafe:
-            continue
+    known: dict[Path, _Spot] = {}
+    elsewhere: dict[Path, _Spot] = {}
+    for agent in INSTALLS.values():
+        for user_scope in (False, True):
+            place = planning.place_of(agent, root, user_scope=user_scope)
+            for piece in agent.pieces(place):
+                for target in kinds.targets(piece):
+                    base = planning.base_of(agent, place, target.path)
+                    try:
+                        path = files.within(base, target.path)
+                    except files.Unsafe:
+                        continue
+                    in_project = target.path.is_relative_to(place.root)
+                    spot = _Spot(
+                        name="skill" if target.kind == "skill" else agent.NAME,
+                        kind=target.kind,
+                        target=target,
+                        is_shared=not in_project and not user_scope,
+                    )
+                    wanted = in_project if not options.user_scope else not in_project
+                    (known if wanted else elsewhere).setdefault(path, spot)
     with contextlib.suppress(git_hook.NoGit, git_hook.Refused):
-        found.setdefault(git_hook.place(root).path, "git")
-    return found
+        known[git_hook.place(root).path] = _Spot(name="git", kind="git")
+    found = {}
+    for name, entry in record.files.items():
+        path = Path(name)
+        unknown = _Spot(name=_NAMES.get(entry.kind, entry.kind), kind=entry.kind)
+        found[path] = known.get(path) or elsewhere.get(path) or unknown
+    return found | {path: spot for path, spot in known.items() if path not in found}
 
 
-def _step(root: Path, path: Path, kind: str, entry: Entry | None) -> Step | None:
-    name = {"settings": "claude", "skill": "skill", "git": "git"}.get(kind, kind)
+_NAMES: Final = {"settings": "claude"}
+
+
+def _step(root: Path, path: Path, spot: _Spot, entry: Entry | None) -> Step | None:
     shown = os.path.relpath(path, root) if path.is_relative_to(root) else str(path)
+    now = None
     try:
         now = files.content_of(path)
         if now is None:
-            return None if entry is None else Step(name=name, ok=True, detail=f"{shown}: gone")
+            return None if entry is None else Step(name=spot.name, ok=True, detail=f"{shown}: gone")
         if entry is not None and files.digest(now) == entry.after:
-            after, said = entry.before, "as it was before"
-        elif entry is not None and now == entry.before:
-            return Step(name=name, ok=True, detail=f"{shown}: unchanged")
+            after, said = entry.previous(now), "as it was before"
+        elif entry is not None and entry.is_before(now):
+            return Step(name=spot.name, ok=True, detail=f"{shown}: unchanged")
         else:
-            after, said = _without_ours(root, now, kind, entry), "what init put in is taken out"
+            after, said = _without_ours(root, now, spot, entry), "what init put in is taken out"
     except (files.Unsafe, settings.Refused) as error:
-        return Step(name=name, ok=False, detail=f"{shown} is left as it is: {error}", path=path)
+        if entry is None and b"pinbox" not in (now or b"").lower():
+            return None
+        said = f"{shown} is left as it is: {error}"
+        return Step(name=spot.name, ok=False, detail=said, path=path)
     if after == now:
         if entry is None:
             return None
-        return Step(name=name, ok=True, detail=f"{shown}: kept, it is not as init wrote it")
+        said = f"{shown}: kept, it is not as init wrote it"
+        return Step(name=spot.name, ok=True, detail=said)
     if after is None:
         said = "removed"
-    change = Change(path=path, kind=kind, before=now, after=after)
-    return Step(name=name, ok=True, detail=f"{shown}: {said}", changes=(change,))
+    change = Change(path=path, kind=spot.kind, before=now, after=after)
+    return Step(name=spot.name, ok=True, detail=f"{shown}: {said}", changes=(change,))
 
 
 def cleaned(root: Path, change: Change) -> bytes | None:
@@ -111,18 +157,17 @@ def cleaned(root: Path, change: Change) -> bytes | None:
     # A file that init never recorded here keeps what it held: it may be shared, and an older
     # command of ours in it is what undo has to bring back.
     known = files.read_record(root).files.get(str(change.path))
-    return _without_ours(root, change.before, change.kind, known) if known else change.before
+    if known is None:
+        return change.before
+    options = Options(user_scope=False)
+    spot = _spots(root, options, files.read_record(root)).get(change.path)
+    return _without_ours(root, change.before, spot, known) if spot else change.before
 
 
-def _without_ours(root: Path, now: bytes, kind: str, entry: Entry | None) -> bytes | None:
+def _without_ours(root: Path, now: bytes, spot: _Spot, entry: Entry | None) -> bytes | None:
     """A file that changed since init, without our part of it."""
     before = entry.before if entry is not None else None
-    if kind == "settings":
-        if not settings.events_of(now):
-            settings.check(now)
-            return now
-        return settings.without_ours(now, before=before)
-    if kind == "git":
+    if spot.kind == "git":
         try:
             inside = git_hook.place(root).inside
         except (git_hook.NoGit, git_hook.Refused):
@@ -130,14 +175,29 @@ def _without_ours(root: Path, now: bytes, kind: str, entry: Entry | None) -> byt
         rest = git_hook.unchained(now, inside)
         ours_alone = before is None or git_hook.is_only_ours(before)
         return None if rest != now and ours_alone and git_hook.is_only_ours(rest) else rest
-    if kind == "skill" and now == planning.skill():
-        return before
+    if spot.target is not None:
+        return kinds.without_ours(spot.target, now, before=before)
     return now
 
 
-def _plan_launchers(root: Path, *, stuck: bool) -> Step:
+def _remove_compiled(root: Path) -> None:
+    """What a program has put beside the files of a plugin of ours: its own bytecode."""
+    for agent in INSTALLS.values():
+        place = planning.place_of(agent, root)
+        for piece in agent.pieces(place):
+            if not isinstance(piece, Assets) or any(
+                target.path.exists() for target in kinds.targets(piece)
+            ):
+                continue
+            compiled = piece.path / "__pycache__"
+            for path in compiled.glob("*.pyc"):
+                path.unlink(missing_ok=True)
+            files.remove_empty([piece.path, compiled])
+
+
+def _plan_launchers(root: Path, *, stuck: bool, others: bool) -> Step:
     paths = [launchers.path_in(root)]
-    if not _others(root):
+    if not others:
         paths.append(launchers.path_of_user())
     changes = []
     for path in paths:
@@ -165,14 +225,14 @@ def _keeps_folder(root: Path) -> bool:
         return False
 
 
-def _others(root: Path) -> bool:
-    """Whether this user has other projects, which may need the launcher in the state folder."""
-    own = project.project_id(root)
+def _others(root: Path, record: Record) -> bool:
+    """Whether this user has other projects, which may need what is in the user's own folders."""
+    own = {project.project_id(root), *(Path(folder).name for folder in record.folders)}
     try:
         entries = list(os.scandir(launchers.path_of_user().parent))
     except OSError:
         return False
-    return any(entry.is_dir() and entry.name != own for entry in entries)
+    return any(entry.is_dir() and entry.name not in own for entry in entries)
 
 
 def result(found: Plan, *, applied: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from pinbox.cli import main
 from pinbox.contract import PinboxError
-from pinbox.install import command, planning
+from pinbox.install import command, guide, planning
 from pinbox.install.planning import Options
 
 from .repository import EVENTS, PINBOX, REGISTERED, Repository
@@ -29,7 +29,7 @@ def test_init_makes_the_folder_the_hooks_the_skill_and_the_git_hook(repository):
     ]
     assert data["markers"] == []
     assert repository.commands() == REGISTERED
-    assert (repository.root / ".claude/skills/pinbox/SKILL.md").read_bytes() == planning.skill()
+    assert (repository.root / ".claude/skills/pinbox/SKILL.md").read_bytes() == guide.skill()
     assert (repository.root / ".pinbox/.gitignore").read_bytes() == b"*\n"
     assert os.access(repository.hook, os.X_OK)
     assert repository.git("status", "--porcelain") == "?? .claude/"
