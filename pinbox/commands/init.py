@@ -21,7 +21,11 @@ VERBS = (
         "Install pinbox into this project: agent hooks, git hook.",
         init,
         options=(
-            Option("--agent", "LIST", "agents separated by commas, or none; without it, those found here"),
+            Option(
+                "--agent",
+                "LIST",
+                "agents separated by commas, or none; without it, those found here",
+            ),
             Option("--global", "", "the agents' part for all projects, in your own folders"),
             Option("--dry-run", "", "show what would be done, and do nothing"),
             Option("--yes", "", "do it without asking"),

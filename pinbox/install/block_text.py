@@ -39,7 +39,7 @@ def without_block(content: bytes, *, head: str = "") -> bytes | None:
     start, end = found
     newline = b"\r\n" if b"\r\n" in content else b"\n"
     before, after = content[:start], content[end:].removeprefix(newline)
-    if not after and before.endswith(newline * 2):
+    if before.endswith(newline * 2):  # the empty line that set it off
         before = before.removesuffix(newline)
     rest = before + after
     return None if rest.strip() in (b"", head.encode().strip()) else rest

@@ -66,6 +66,7 @@ def apply(found: Plan) -> None:
         files.remove_leftovers(path)
     _remove_compiled(root)
     files.remove_empty(Path(folder) for folder in record.folders)
+    files.remove_empty([launchers.path_of_user().parent, project.state_path(root)])
     place = own / files.RECORD
     if left.files:
         left.folders = record.folders
