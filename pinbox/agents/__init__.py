@@ -48,9 +48,10 @@ class Installable(Protocol):
     def after(self, place: Place) -> str: ...
 
 
-AGENTS: Final[dict[str, Dialect]] = {claude.NAME: claude}
+AGENTS: Final[dict[str, Dialect]] = {claude.NAME: claude, codex.NAME: codex}
 INSTALLS: Final[dict[str, Installable]] = {
     claude.NAME: claude,
+    codex.NAME: codex,
     cursor.NAME: cursor,
     copilot.NAME: copilot,
 }

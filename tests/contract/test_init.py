@@ -138,7 +138,7 @@ def test_a_program_that_reads_the_answer_gets_only_the_plan(repository, extra):
     assert repository.snapshot() == before
 
 
-@pytest.mark.parametrize("name", ["bogus", "claude,bogus", "codex", "", "claude,", "none,claude"])
+@pytest.mark.parametrize("name", ["bogus", "claude,bogus", "emacs", "", "claude,", "none,claude"])
 def test_an_unknown_agent_is_refused_before_anything_is_written(repository, name):
     before = repository.snapshot()
     done = repository.run(PINBOX, "init", "--yes", f"--agent={name}")
