@@ -54,12 +54,27 @@ _MANAGERS: Final = {
 }
 
 
+#: where a person adds a command to what they run
+_WHERE: Final = {
+    "husky": ".husky/post-commit",
+    "lefthook": "lefthook.yml as the `run` of a command under `post-commit`",
+    "pre-commit": ".pre-commit-config.yaml as the `entry` of a local hook with `language: system` "
+    "and `stages: [post-commit]`",
+    "overcommit": ".overcommit.yml under `PostCommit`",
+    "simple-git-hooks": "package.json under `simple-git-hooks`, as `post-commit`",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where this project's hook goes. `inside`: the project's folder below the repository's top."""
+    """Where this project's hook goes. `inside`: the project's folder below the repository's top.
+
+    `is_husky`: husky runs it, and so a file without a first line or a mark that it is executable.
+    """
 
     path: Path
     inside: str
+    is_husky: bool = False
 
 
 class NoGit(Exception):
@@ -67,7 +82,11 @@ class NoGit(Exception):
 
 
 class Refused(Exception):
-    """The hook is left alone. The message says why."""
+    """The hook is left alone. The message says why; `where` a person puts our line instead."""
+
+    def __init__(self, message: str, *, where: str = "it") -> None:
+        super().__init__(message)
+        self.where = where
 
 
 # --- where ----------------------------------------------------------------------------------------
@@ -91,12 +110,18 @@ def place(root: Path) -> Place:
         raise Refused(f"git runs hooks from {shown}, outside this repository")
     if os.path.lexists(hooks) and not hooks.is_dir():
         raise Refused(f"git runs no hooks: {shown} is no folder")
-    if real.name == "_" or (real / "h").exists() and (real / "husky.sh").exists():
+    # Husky makes its own folder anew at every install; what people write stands beside it.
+    is_husky = real.name == "_" or (real / "h").exists() and (real / "husky.sh").exists()
+    if is_husky and real.parent.name != ".husky":
         raise Refused(f"husky makes {shown} anew at every install")
     inside = os.path.relpath(root.resolve(), top)
     if "\n" in inside:
         raise Refused("the project's path has a line break in it")
-    return Place(path=real / NAME, inside="" if inside == "." else inside)
+    return Place(
+        path=(real.parent if is_husky else real) / NAME,
+        inside="" if inside == "." else inside,
+        is_husky=is_husky,
+    )
 
 
 def _git(root: Path, *arguments: str) -> str:
@@ -135,8 +160,9 @@ def line_to_add(inside: str = "") -> str:
 # --- what -----------------------------------------------------------------------------------------
 
 
-def chained(path: Path, inside: str) -> files.Change | None:
+def chained(place: Place) -> files.Change | None:
     """The change that puts our block in; None if it is there as it should be. Raises Refused."""
+    path, inside = place.path, place.inside
     if path.is_symlink():
         raise Refused(f"{path} is a link")
     try:
@@ -147,7 +173,7 @@ def chained(path: Path, inside: str) -> files.Change | None:
         after = b"#!/bin/sh\n" + _block(inside)
         return files.Change(path=path, kind="git", before=None, after=after, mode=0o777)
     rest = unchained(before, inside)
-    _check_shell(path, rest)
+    _check_shell(path, rest, is_husky=place.is_husky)
     after = _with_block(rest, inside)
     if after == before:
         return None
@@ -185,9 +211,9 @@ def _label(inside: str) -> bytes:
     return os.fsencode(f": {inside}") if inside else b""
 
 
-def _check_shell(path: Path, content: bytes) -> None:
+def _check_shell(path: Path, content: bytes, *, is_husky: bool) -> None:
     """Raise Refused unless a block of shell commands can live in this hook and last."""
-    if not os.access(path, os.X_OK):
+    if not is_husky and not os.access(path, os.X_OK):
         raise Refused(f"{path} is not executable, so git does not run it")
     first = content.partition(b"\n")[0]
     if b"\0" in content:
@@ -208,5 +234,6 @@ def _check_shell(path: Path, content: bytes) -> None:
             raise Refused(f"{path} is a program, not a script") from None
     lowered = content.lower()
     for word, name in _MANAGERS.items():
-        if word in lowered:
-            raise Refused(f"{path} is written by {name}, which would write it anew")
+        if word in lowered and not is_husky:
+            said = f"{path} is written by {name}, which would write it anew"
+            raise Refused(said, where=_WHERE.get(name, f"what {name} runs at post-commit"))

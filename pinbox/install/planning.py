@@ -233,7 +233,7 @@ def _plan_git(found: Plan) -> None:
     try:
         place = git_hook.place(found.root)
         inside = place.inside
-        change = git_hook.chained(place.path, inside)
+        change = git_hook.chained(place)
     except git_hook.NoGit as error:
         found.data["gitHook"] = "skipped-no-git"
         found.steps.append(Step(name="git", ok=True, detail=f"no post-commit hook: {error}"))
@@ -241,7 +241,7 @@ def _plan_git(found: Plan) -> None:
     except git_hook.Refused as error:
         found.data["gitHook"] = "failed"
         line = git_hook.line_to_add(inside)
-        detail = f"{error}; to resolve pins by commits, add this line to it: {line}"
+        detail = f"{error}; to resolve pins by commits, add this to {error.where}: {line}"
         found.steps.append(Step(name="git", ok=False, detail=detail))
         return
     name = os.path.relpath(place.path, found.root)

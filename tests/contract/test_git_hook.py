@@ -171,12 +171,47 @@ def test_a_hooks_folder_that_links_out_is_left(repository, tmp_path):
     assert list((tmp_path / "outside").iterdir()) == []
 
 
-def test_the_folder_that_husky_makes_is_left(repository):
+def husky(repository, written: str | None) -> Path:
+    """As husky 9 lays itself out; `written` is the hook that people wrote for it."""
     made = repository.root / ".husky" / "_"
     made.mkdir(parents=True)
+    (made / "h").write_text(HUSKY_RUNS)
     (made / "post-commit").write_text('#!/usr/bin/env sh\n. "${0%/*}/h"')
+    (made / "post-commit").chmod(0o755)
+    if written is not None:
+        (made.parent / "post-commit").write_text(written)
     repository.git("config", "core.hooksPath", ".husky/_")
-    assert "husky" in refused(repository)
+    return made.parent / "post-commit"
+
+
+HUSKY_RUNS = """\
+#!/usr/bin/env sh
+n=$(basename "$0")
+s=$(dirname "$(dirname "$0")")/$n
+[ ! -f "$s" ] && exit 0
+sh -e "$s" "$@"
+"""
+
+
+@pytest.mark.parametrize("written", [None, "npm run note || true\n", "echo noted >noted.txt\n"])
+def test_husky_runs_ours_beside_what_people_wrote_and_its_own_folder_is_left(repository, written):
+    path = husky(repository, written)
+    before = repository.snapshot()
+    assert command.run(YES)["gitHook"] == "installed"
+    assert (written or "") in path.read_text()
+    pin = repository.pinbox("pin", "Wrong total")["id"]
+    repository.commit(f"Right total\n\nFixes {pin}")
+    assert repository.pinbox("show", pin)["pin"]["status"] == "resolved"
+    if written and "noted" in written:
+        assert (repository.root / "noted.txt").read_text() == "noted\n"
+        (repository.root / "noted.txt").unlink()
+    repository.pinbox("stop")
+    (repository.root / "work.txt").unlink()
+    command.run(UNDO)
+    after = repository.snapshot()
+    assert {k: v for k, v in after.items() if ".husky" in k} == {
+        k: v for k, v in before.items() if ".husky" in k
+    }
 
 
 def test_husky_hooks_that_people_write_get_ours(repository):
