@@ -30,12 +30,20 @@ VERBS = (
             Option("--dry-run", "", "show what would be done, and do nothing"),
             Option("--yes", "", "do it without asking"),
             Option("--no-input", "", "never ask: without --yes only the plan is shown"),
+            Option(
+                "--hand-off",
+                "AGENT",
+                "then let claude, codex or hermes put the toolbar into the app",
+            ),
             Option("--undo", "", "take out what init put in, byte for byte"),
         ),
         about=(
             "Asks before it writes; --undo does not ask. Run twice it changes nothing.\n\n"
             "An agent is found by its program on the PATH, by its own folder in your home, or by "
-            "its folder in the project. Where none is, Claude Code is set up."
+            "its folder in the project. Where none is, Claude Code is set up.\n\n"
+            "--dry-run ends with the task that --hand-off gives to an agent: one line in the app, "
+            "on a branch of its own, for development only. The agent works here, with its own "
+            "permissions, for fifteen minutes at most; what it says goes to stderr."
         ),
     ),
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pinbox import project
 from pinbox.contract import PinboxError
-from pinbox.install import files, planning, undoing
+from pinbox.install import brief, files, handoff, planning, undoing
 from pinbox.install.planning import Options, Plan, plan
 
 if TYPE_CHECKING:
@@ -113,7 +113,9 @@ def undo(root: Path, options: Options) -> dict[str, Any]:
 
 def _result(found: Plan, *, applied: bool) -> dict[str, Any]:
     steps = [{"name": s.name, "ok": s.ok, "detail": s.detail} for s in found.steps]
-    return {**found.data, "applied": applied, "after": found.after, "steps": steps}
+    data = {**found.data, "applied": applied, "after": found.after, "steps": steps}
+    task = brief.text(planning.checkout(found.root))
+    return data if task is None else data | {"brief": task}
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -131,6 +133,9 @@ def main(args: Args) -> Answer:
         ask=not args.has("no-input") and not args.json and _is_attended(),
         undo=args.has("undo"),
     )
+    helper = args.get("hand-off")
+    if helper is not None:
+        _check_helper(helper, options)
     asked: list[str] = []
 
     def ask(found: Plan) -> bool:
@@ -139,13 +144,51 @@ def main(args: Args) -> Answer:
         return _confirmed(text)
 
     data = run(options, ask=ask)
+    if helper is not None:
+        data["handoff"] = _handed_off(helper, data)
     text = "\n".join(
         f"{'ok' if step['ok'] else 'no'}  {step['name']:<8}  {step['detail']}"
         for step in data["steps"]
     )
+    if options.dry_run and "brief" in data:
+        text += f"\n\n{data['brief'].rstrip()}"
     facts = "" if text in asked and not data.get("applied") else text
     failed = any(not step["ok"] for step in data["steps"])
+    failed = failed or data.get("handoff", {}).get("exitCode", 0) != 0
     return Answer(data, lambda: (facts, _talk(options, data)), exit_code=1 if failed else 0)
+
+
+def _check_helper(name: str, options: Options) -> None:
+    """Raise E_INVALID_INPUT, before anything is written, unless `name` can be given the task."""
+    found = handoff.candidates()
+    if options.undo or options.dry_run:
+        message = "--hand-off goes with neither --undo nor --dry-run"
+        raise PinboxError("E_INVALID_INPUT", message, "pinbox init --help")
+    if name not in handoff.PROGRAMS:
+        what = f"--hand-off does not know {name[:60]!r}; nothing was written"
+        hint = f"--hand-off takes {', '.join(handoff.PROGRAMS)}"
+        raise PinboxError("E_INVALID_INPUT", what, hint)
+    if name not in found:
+        what = f"{name} is not on this PATH; nothing was written"
+        hint = f"--hand-off {found[0]}" if found else "pinbox init --dry-run shows the task"
+        raise PinboxError("E_INVALID_INPUT", what, hint)
+
+
+def _handed_off(name: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Give the brief to that agent. What it prints goes to stderr: stdout has our own answer."""
+    if not data["applied"]:
+        detail = "not started: nothing was written"
+        return {"agent": name, "exitCode": 0, "prUrl": None, "detail": detail}
+    if "brief" not in data:
+        detail = "not started: the app has the toolbar already"
+        return {"agent": name, "exitCode": 0, "prUrl": None, "detail": detail}
+    return handoff.run(
+        name,
+        data["brief"],
+        planning.checkout(project.find()),
+        show=lambda part: os.write(2, part),
+        timeout_s=handoff.TIMEOUT_S,
+    )
 
 
 def _is_attended() -> bool:
@@ -166,6 +209,14 @@ def _talk(options: Options, data: dict[str, Any]) -> str:
         return "" if data["undone"] else "nothing was changed; without --dry-run this is done"
     if not data["applied"]:
         return "nothing was written; pinbox init --yes writes this"
-    if not data["after"] and data["pinboxDir"] != "created" and data["gitHook"] != "installed":
-        return ""
-    return "\n".join([*data["after"], "pinbox init --undo takes everything out again."])
+    said = []
+    if data["after"] or data["pinboxDir"] == "created" or data["gitHook"] == "installed":
+        said = [*data["after"], "pinbox init --undo takes everything out again."]
+        if "brief" in data and "handoff" not in data:
+            said.append("Next, the toolbar: pinbox init --dry-run says which line your app needs.")
+            for name in handoff.candidates()[:1]:
+                said[-1] += f"\npinbox init --hand-off {name} lets {name} put it there."
+    if "handoff" in data:
+        address = data["handoff"]["prUrl"]
+        said.append(f"{data['handoff']['agent']}: {address or data['handoff']['detail']}")
+    return "\n".join(said)
