@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from pinbox import agents, project, render
-from pinbox.checks import database, hubs, launcher, registered
+from pinbox.agents import codex
+from pinbox.checks import codex_trust, database, hubs, launcher, registered
 from pinbox.checks.findings import Finding, fail, ok, skip, warn
 from pinbox.checks.launcher import Launcher
 from pinbox.checks.registered import Installed
@@ -24,7 +25,7 @@ from pinbox.contract import PinboxError
 from pinbox.install import launchers, planning, settings
 
 #: The exact commands that `init` registers, by agent. No other is ever run here.
-COMMANDS: Final = {"claude": settings.COMMAND}
+COMMANDS: Final = {"claude": settings.COMMAND, "codex": codex.COMMAND}
 _LOG_BYTES: Final = 64 * 1024
 _INSTALL: Final = "pinbox init --yes"
 
@@ -52,6 +53,7 @@ def hooks(agent: str, root: Path | None, away: ThrowAway) -> Finding:
         or _incomplete(name, agent, where, installed, root)
         or _tried(name, agent, where, installed, root, away)
         or _twice(name, agent, where, installed)
+        or _untrusted(name, agent, where, installed, root, away)
         or _never_ran(name, agent, where, root, seen)
         or _in_trouble(name, agent, where, root, seen)
     )
@@ -104,7 +106,8 @@ def _tried(
     if not known:
         return warn(name, f"{where} runs us by words that are not init's; not tried", _INSTALL)
     found = [launcher.of_user(root)]
-    if planning.checkout(root) == root:  # a linked worktree has none of its own
+    # Codex runs the user's own only; a linked worktree has none of its own.
+    if agent != codex.NAME and planning.checkout(root) == root:
         found.insert(0, launcher.of_project(root))
     usable = next((one for one in found if one.is_executable), None)
     if usable is None:
@@ -131,6 +134,8 @@ def _wrong_answer(agent: str, used: Launcher, away: ThrowAway) -> str | None:
     """
     # The real launcher, where the throw-away project's hook looks for it.
     place = launchers.path_in(away.project)
+    if agent == codex.NAME:
+        place = away.state_home / "pinbox" / launchers.NAME
     place.unlink(missing_ok=True)
     place.symlink_to(used.path)
     # The home is the real one, for a launcher whose program went looks for pinbox there. Nothing
@@ -191,6 +196,35 @@ def _twice(name: str, agent: str, where: str, installed: Installed) -> Finding |
     )
     hint = "pinbox init --global --yes" if is_global else _INSTALL
     return warn(name, f"registered twice for {', '.join(doubled)}: {where}", hint)
+
+
+def _untrusted(
+    name: str, agent: str, where: str, installed: Installed, root: Path | None, away: ThrowAway
+) -> Finding | None:
+    """Codex skips a hook that it does not trust, and says nothing."""
+    program = shutil.which(agent)
+    if agent != codex.NAME or program is None or root is None:
+        return None
+    folder = planning.checkout(root)
+    states = codex_trust.asked(program, folder, codex.HOME.path(), registered.codex_config(), away)
+    if states is None:
+        return None
+    hint = f"start codex in {folder}: it asks to review them, and /hooks does later"
+    is_own = any(not place.is_of_user for place in installed.places)
+    if is_own and all(state.is_of_user for state in states):
+        said = f"{where}: Codex does not trust this folder, so it skips them without a word"
+        return warn(name, said, f"start codex in {folder}, trust the folder, and then the hooks")
+    for status, words in (
+        ("untrusted", "not trusted yet"),
+        ("modified", "changed since Codex was told to trust them"),
+    ):
+        found = [state for state in states if state.status == status]
+        if found:
+            said = f"{where}: {len(found)} of {len(states)} are {words}, and skipped without a word"
+            return warn(name, said, hint)
+    if any(not state.is_enabled for state in states):
+        return warn(name, f"{where}: Codex has some of them switched off", "start codex: /hooks")
+    return None
 
 
 def _never_ran(

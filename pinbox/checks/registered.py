@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pinbox.agents import claude
+from pinbox.agents import claude, codex
 from pinbox.install import files, planning, settings
 
 _MAX_JSON_BYTES: Final = 32 * 1024 * 1024
@@ -87,8 +87,8 @@ def _claude(root: Path | None) -> Installed:
 
 def _codex(root: Path | None) -> Installed:
     found = Installed()
-    home = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
-    own = root / ".codex" if root is not None else None
+    home = codex.HOME.path()
+    own = planning.checkout(root) / ".codex" if root is not None else None
     for folder, label in _folders(own, home, "CODEX_HOME"):
         for name, read in (("hooks.json", _json), ("config.toml", _toml)):
             content = _read(folder / name)
@@ -202,10 +202,13 @@ def _big(path: Path) -> bytes | None:
         return None
 
 
+def codex_config() -> dict[str, Any]:
+    """The user's config.toml of Codex; empty when there is none that can be read."""
+    return _toml(_read(codex.HOME.path() / "config.toml") or b"") or {}
+
+
 def _trust_codex(root: Path) -> str:
-    home = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
-    value = _toml(_read(home / "config.toml") or b"") or {}
-    projects = value.get("projects")
+    projects = codex_config().get("projects")
     entry = projects.get(str(root)) if isinstance(projects, dict) else None
     if not isinstance(entry, dict) or entry.get("trust_level") != "trusted":
         return f"start codex in {root}, trust the folder, then /hooks and trust ours"

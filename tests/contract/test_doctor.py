@@ -17,6 +17,7 @@ import pytest
 
 from pinbox import __version__
 from pinbox import project as projects
+from pinbox.agents import codex
 from pinbox.checks import database, hooks, hubs, machine
 from pinbox.checks.throwaway import ThrowAway
 from pinbox.commands.hook import log_failure
@@ -387,7 +388,7 @@ def test_a_launcher_that_a_repository_brings_is_not_run(repository, away, tmp_pa
 
 def test_codex_hooks_that_never_ran_name_the_two_trusts(repository, away):
     command.run(YES)
-    register(repository.root / ".codex/hooks.json", "pinbox hook codex")
+    register(repository.root / ".codex/hooks.json", codex.COMMAND)
     found = hooks.hooks("codex", repository.root, away)
     assert (found.status, found.detail) == ("warn", ".codex/hooks.json: written, never ran")
     assert "trust the folder, then /hooks" in found.hint
