@@ -41,6 +41,7 @@ FAMILIES: Final = {
     "rebuild": "daemon",
     "serve": "daemon",
     "session": "sessions",
+    "mcp": "mcp",
     "hook": "hook",
     "completions": "completions",
 }

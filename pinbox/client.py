@@ -102,10 +102,10 @@ class Hub:
                 content = _encode(body)
         if (session := session_header(os.environ)) is not None:
             given.setdefault(SESSION_HEADER, session)
-        target = path + _encode_query(query or {})
+        target = path + encode_query(query or {})
 
         status, answer = self._exchange(method, target, tuple(given.items()), content)
-        return _data(status, answer)
+        return answer_data(status, answer)
 
     def _exchange(
         self, method: str, target: str, headers: tuple[tuple[str, str], ...], content: bytes
@@ -244,14 +244,16 @@ def quote(text: str) -> str:
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in data)
 
 
-def _encode_query(query: Mapping[str, str | int | None]) -> str:
+def encode_query(query: Mapping[str, str | int | None]) -> str:
+    """`?a=b&…`, without what is None; empty where nothing is left."""
     pairs = [
         f"{quote(name)}={quote(str(value))}" for name, value in query.items() if value is not None
     ]
     return "?" + "&".join(pairs) if pairs else ""
 
 
-def _data(status: int, body: bytes) -> Any:
+def answer_data(status: int, body: bytes) -> Any:
+    """The `data` of an answer. Raises its PinboxError, or E_INTERNAL for what is no answer."""
     try:
         answer = light_json.loads(body)
         if status < 400 and answer["ok"] is True:

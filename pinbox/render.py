@@ -46,13 +46,18 @@ def error_envelope(code: str, message: str, hint: str | None) -> bytes:
     return _document({"ok": False, "error": error})
 
 
-def _document(value: Any) -> bytes:
-    # The characters of _IN_JSON can only stand inside strings, so the finished text can be escaped;
-    # a lone surrogate becomes \udXXX, which is its JSON escape too.
+def json_text(value: Any) -> str:
+    """`value` as JSON, two spaces an indent, with nothing in it that a terminal obeys."""
+    # The characters of _IN_JSON can only stand inside strings, so the finished text can be escaped.
     text = light_json.document(value)
     if not text.isascii() or "\x7f" in text:
         text = text.translate(_IN_JSON)
-    return (text + "\n").encode("utf-8", "backslashreplace")
+    return text
+
+
+def _document(value: Any) -> bytes:
+    # A lone surrogate becomes \udXXX, which is its JSON escape too.
+    return (json_text(value) + "\n").encode("utf-8", "backslashreplace")
 
 
 # --- for people ----------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""The hub as one ASGI application: gate, toolbar files, the API's bridge, then the socket, or
-Django for the admin.
+"""The hub as one ASGI application: gate, toolbar files, MCP, the API's bridge, then the socket,
+or Django for the admin.
 """
 
 import os
@@ -22,6 +22,7 @@ from pins.live import live_log  # noqa: E402
 from . import idle  # noqa: E402
 from .bridge import Bridge  # noqa: E402
 from .gate import Gate  # noqa: E402
+from .mcp_door import McpDoor  # noqa: E402
 from .sockets import Sockets  # noqa: E402
 from .toolbar import Toolbar  # noqa: E402
 
@@ -43,4 +44,5 @@ class StaticFiles(ASGIStaticFilesHandler):
 
 idle.stay_while(live_log.is_lively)
 sockets = Sockets(LogConsumer.as_asgi(live=live_log))
-application = Gate(Toolbar(Bridge(StaticFiles(ASGIHandler()), sockets)))
+mcp = McpDoor(Bridge(StaticFiles(ASGIHandler()), sockets), live_log)
+application = Gate(Toolbar(mcp))

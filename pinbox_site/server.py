@@ -23,7 +23,7 @@ from pinbox import hub
 from pinbox.contract import MAX_BODY_BYTES, MAX_HOOK_BODY_BYTES, PinboxError
 from pinbox.lobby import Lobby
 
-from . import auth, idle, runtime
+from . import auth, idle, mcp_door, runtime
 
 logger = logging.getLogger(__name__)
 
@@ -289,6 +289,9 @@ class HubServer(Server):  # type: ignore[misc]
         for protocol in list(self.connections):
             if isinstance(protocol, HubSocket):
                 protocol.send_away(_SERVICE_RESTART)
+        from .asgi import mcp  # Django is loaded by now
+
+        self._closing = asyncio.ensure_future(mcp.close())
         self._drain(reactor.seconds() + DRAIN_S)
 
     def _drain(self, until: float) -> None:
@@ -352,14 +355,14 @@ def _fold_log_into_database() -> None:
 
 class Counted:
     """Keeps the hub awake for as long as a request of `app` is open. How long a socket does is
-    `pinbox_site.asgi`'s to say.
+    `pinbox_site.asgi`'s to say; a stream of MCP does not.
     """
 
     def __init__(self, app: Any) -> None:
         self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "websocket":
+        if scope["type"] == "websocket" or scope["path"] == mcp_door.PATH:
             await self.app(scope, receive, send)
             return
         with idle.idle.busy():

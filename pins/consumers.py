@@ -35,6 +35,7 @@ _FAILED: Final = 1011
 class Hello(NamedTuple):
     last_seq: int
     log_id: str | None
+    keeps_hub: bool
 
 
 class NotHello(Exception):
@@ -59,7 +60,8 @@ def read_hello(text: str | None) -> Hello:
     if last_seq is None:
         raise NotHello("lastSeq: must be a whole number from 0")
     log_id = said.get("logId")
-    return Hello(last_seq, log_id if isinstance(log_id, str) else None)
+    keeps_hub = said.get("keepsHub") is not False
+    return Hello(last_seq, log_id if isinstance(log_id, str) else None, keeps_hub)
 
 
 def _whole(value: object, *, at_least: int) -> int | None:
@@ -137,7 +139,7 @@ class LogConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has
             await self._close_quietly(PROTOCOL_ERROR)
             return
         try:
-            with self._live.following():
+            with self._live.following(keeps_hub=hello.keeps_hub):
                 await self._follow(hello)
         except OSError:  # the client has left; its disconnect is on its way
             pass

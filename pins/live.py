@@ -98,7 +98,7 @@ def read_page(after: int) -> Page:
 class LiveLog:
     """Follows the log for the sockets of one event loop.
 
-    `newer` and `followers` may be used from any thread, all else from the loop only.
+    `newer`, `followers` and `keepers` may be used from any thread, all else from the loop only.
     """
 
     def __init__(
@@ -110,6 +110,8 @@ class LiveLog:
     ) -> None:
         #: Sockets that said hello.
         self.followers = 0
+        #: Those among them that keep the hub here.
+        self.keepers = 0
         self._look_every_s = look_every_s
         self._clock = clock
         self._make_layer = layer
@@ -186,21 +188,26 @@ class LiveLog:
             self._start(self._listen(self._layer))
 
     @contextlib.contextmanager
-    def following(self) -> Iterator[None]:
-        """One more follower, until left."""
+    def following(self, *, keeps_hub: bool = True) -> Iterator[None]:
+        """One more follower, until left. Who can start a hub itself need not keep this one."""
         self.attach()
-        self._lively_until = self._clock() + LIVELY_S
+        if keeps_hub:
+            self._lively_until = self._clock() + LIVELY_S
         self.followers += 1
+        self.keepers += keeps_hub
         if self._looking is None or self._looking.done():
             self._looking = self._start(self._keep_looking())
         try:
             yield
         finally:
             self.followers -= 1
+            self.keepers -= keeps_hub
 
     def is_lively(self) -> bool:
-        """Whether somebody follows, and something happened in the last LIVELY_S seconds."""
-        return self.followers > 0 and self._clock() < self._lively_until
+        """Whether somebody needs the hub to follow, and something happened in the last LIVELY_S
+        seconds.
+        """
+        return self.keepers > 0 and self._clock() < self._lively_until
 
     async def ends(self) -> LogEnds:
         found = await self._read(lambda: LogEnds(*statements.log_ends()))
