@@ -25,12 +25,12 @@ class Wire:
             f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: pinbox.token.{token}"
             "\r\n\r\n".encode()
         )
-        self._rest = bytearray()
-        while b"\r\n\r\n" not in self._rest:
-            self._rest += self.socket.recv(65536)
-        if not self._rest.startswith(b"HTTP/1.1 101"):
-            raise RuntimeError(bytes(self._rest[:200]))
-        del self._rest[: self._rest.index(b"\r\n\r\n") + 4]
+        answer = b""
+        while b"\r\n\r\n" not in answer:
+            answer += self.socket.recv(65536)
+        if not answer.startswith(b"HTTP/1.1 101"):
+            raise RuntimeError(answer[:200])
+        self._rest = answer[answer.index(b"\r\n\r\n") + 4 :]
         said = {"type": "hello", "protocol": 1, "consumerId": "bench", "lastSeq": 0}
         self._send(1, json.dumps(said).encode())
 
@@ -38,36 +38,29 @@ class Wire:
         """A frame, masked with zeros."""
         self.socket.sendall(bytes([0x80 | opcode, 0x80 | len(payload)]) + bytes(4) + payload)
 
-    def ready(self) -> Iterator[bytes]:
-        """The whole frames of text among what has come. Answers pings."""
+    def ready(self) -> Iterator[memoryview]:
+        """The whole frames of text among what has come, each good until the next. Answers pings."""
         received = self.socket.recv(262_144)
         if not received:
             raise RuntimeError("the hub closed the socket")
-        self._rest += received
-        at = 0
-        while (frame := self._frame(at)) is not None:
-            opcode, start, at = frame
-            payload = bytes(self._rest[start:at])
+        data = b"%b%b" % (self._rest, received) if self._rest else received
+        view, at, size = memoryview(data), 0, len(data)
+        while size - at >= 2:
+            start, length = at + 2, data[at + 1]
+            if length == 126:
+                start, length = at + 4, int.from_bytes(view[at + 2 : at + 4], "big")
+            elif length == 127:
+                start, length = at + 10, int.from_bytes(view[at + 2 : at + 10], "big")
+            if start > size or start + length > size:
+                break
+            opcode, at = data[at] & 15, start + length
             if opcode == 1:
-                yield payload
+                yield view[start:at]
             elif opcode == 9:
-                self._send(10, payload)
+                self._send(10, data[start:at])
             elif opcode == 8:
-                raise RuntimeError(f"closed with {struct.unpack('>H', payload[:2])[0]}")
-        del self._rest[:at]
-
-    def _frame(self, at: int) -> tuple[int, int, int] | None:
-        """Opcode, start and end of the payload of the frame that begins there, if it is whole."""
-        head = self._rest[at : at + 10]
-        if len(head) < 2:
-            return None
-        size, start = head[1], at + 2
-        if size in (126, 127):
-            kind, more = (">H", 2) if size == 126 else (">Q", 8)
-            if len(head) < 2 + more:
-                return None
-            (size,), start = struct.unpack(kind, head[2 : 2 + more]), start + more
-        return (head[0] & 15, start, start + size) if len(self._rest) >= start + size else None
+                raise RuntimeError(f"closed with {struct.unpack_from('>H', data, start)[0]}")
+        self._rest = data[at:]
 
     def close(self) -> None:
         self.socket.close()

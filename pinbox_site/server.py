@@ -9,8 +9,10 @@ import logging
 import os
 import signal
 import socket
+import struct
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any, Final
 
 from daphne.http_protocol import HTTPFactory, WebRequest
@@ -50,6 +52,11 @@ _MAX_MESSAGE_BYTES: Final = 2 * MAX_BODY_BYTES
 _MAX_RECEIVED_FRAME_BYTES: Final = 64 * 1024
 #: Messages of one client that wait to be looked at; it has no reason to send a second one.
 _MAX_WAITING: Final = 64
+#: First bytes of a whole, unmasked message of text, with its size in two or in eight bytes.
+_HEAD_16: Final = struct.Struct(">HH").pack
+_HEAD_64: Final = struct.Struct(">HQ").pack
+#: An extension of ASGI, and the type of its message: several texts (`texts`, in UTF-8) at once.
+_SEND_MANY: Final = "pinbox.websocket.send_many"
 #: Milliseconds to wait for a reader who keeps the write-ahead log from being folded.
 _FOLD_MS: Final = 500
 #: Close codes: of the protocol of /ws, and of RFC 6455 "service restart", "try again later".
@@ -143,6 +150,10 @@ class HubSocket(WebSocketProtocol):  # type: ignore[misc]
     def serverClose(self, code: int | None = None) -> None:
         self.send_away(1000 if code is None else code)
 
+    def send_texts(self, texts: Iterable[bytes]) -> None:
+        """Several messages by one write: Daphne and Autobahn take some 30 us for each."""
+        self.transport.write(_framed(texts))
+
     def send_away(self, code: int) -> None:
         """Close, with any code: Autobahn's own `sendClose` refuses those of RFC 6455."""
         if self.state == self.STATE_OPEN:
@@ -170,6 +181,21 @@ class HubSocket(WebSocketProtocol):  # type: ignore[misc]
             super().onAutoPingTimeout()
         else:  # it reads, and has not come to the ping yet
             self.autoPingTimeoutCall = None
+
+
+def _framed(texts: Iterable[bytes]) -> bytes:
+    """Messages of text as a server sends them (RFC 6455, 5.2): each one frame, not masked."""
+    pieces: list[bytes] = []
+    for text in texts:
+        size = len(text)
+        if size < 126:
+            head = bytes((0x81, size))
+        elif size < 65_536:
+            head = _HEAD_16(0x817E, size)
+        else:
+            head = _HEAD_64(0x817F, size)
+        pieces += (head, text)
+    return b"".join(pieces)
 
 
 class HubSocketFactory(WebSocketFactory):  # type: ignore[misc]
@@ -307,16 +333,25 @@ class HubServer(Server):  # type: ignore[misc]
             # One more round of the loop, so that the last answers leave.
             reactor.callLater(_POLL_S, reactor.stop)
 
+    def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
+        if scope["type"] == "websocket":
+            scope["extensions"] = {_SEND_MANY: {}}
+        return super().create_application(protocol, scope)
+
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         """ASGI's `send`: on a socket, it returns when there is room for more, and raises OSError
         when nobody is there to receive any.
         """
-        if message["type"] != "websocket.send":
+        kind = message["type"]
+        if kind not in ("websocket.send", _SEND_MANY):
             await super().handle_reply(protocol, message)
             return
         if protocol.state != HubSocket.STATE_OPEN:
             raise OSError("the socket is closed")
-        protocol.handle_reply(message)
+        if kind == _SEND_MANY:
+            protocol.send_texts(message["texts"])
+        else:
+            protocol.handle_reply(message)
         if not protocol.has_room.is_set():
             await protocol.has_room.wait()
 

@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from channels.layers import get_channel_layer
@@ -23,9 +24,13 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: Bytes of UTF-8 in the frames of one page. An event that is larger is a page of its own.
+#: Bytes in the frames of one page. An event that is larger is a page of its own.
 PAGE_BYTES: Final = 64 * 1024
-PAGE_EVENTS: Final = 500
+#: The same for who takes a page at once, as long as there are not more than so many followers: a
+#: page costs some 300 us however small it is, and each follower may leave one lying in memory.
+QUICK_PAGE_BYTES: Final = 512 * 1024
+_FEW: Final = 32
+PAGE_EVENTS: Final = 2000
 #: Events asked for first: what an event weighs is known only then, and it may be a mebibyte.
 _FIRST_EVENTS: Final = 8
 #: Pages kept for others who come to the same place, besides those under way.
@@ -44,9 +49,11 @@ _GROUP: Final = "pinbox.log"
 
 
 class Page(NamedTuple):
-    """Events that follow a place in the log, as frames of the socket, and the seq of the last."""
+    """Events that follow a place in the log, as frames of the socket in UTF-8, and the seq of the
+    last.
+    """
 
-    frames: list[str]
+    frames: list[bytes]
     last: int
     #: By the monotonic clock.
     read_at: float
@@ -70,26 +77,29 @@ class Layer(Protocol):
     async def group_send(self, group: str, message: dict[str, Any]) -> None: ...
 
 
-def event_frame(seq: int, kind: str, at: str, payload: str) -> str:
-    return f'{{"type":"event","seq":{seq},"eventType":"{kind}","at":"{at}","payload":{payload}}}'
-
-
-def read_page(after: int) -> Page:
-    """The events after a seq that fit into a page; no frames where there are none."""
-    frames: list[str] = []
+def read_page(after: int, page_bytes: int) -> Page:
+    """The events after a seq that fit into so many bytes, at least one; no frames where there are
+    none.
+    """
+    frames: list[bytes] = []
     size, last, wanted = 0, after, _FIRST_EVENTS
     read_at, now = time.monotonic(), time.time()
     while True:
         rows = statements.events_after(last, wanted)
-        for row in rows:
+        for seq, kind, at, payload in rows:
             # Every socket gets the same page, and a page's own view of it: without paths.
-            frame = attachments.filled(event_frame(*row), now)
-            size += len(frame) if frame.isascii() else len(frame.encode())
-            if frames and size > PAGE_BYTES:
+            if attachments.REFERENCE in payload:
+                payload = attachments.filled(payload, now)
+            frame = (
+                f'{{"type":"event","seq":{seq},"eventType":"{kind}","at":"{at}",'
+                f'"payload":{payload}}}'
+            ).encode()
+            size += len(frame)
+            if size > page_bytes and frames:
                 return Page(frames, last, read_at)
             frames.append(frame)
-            last = row[0]
-        room = min((PAGE_BYTES - size) * len(frames) // (size or 1), PAGE_EVENTS - len(frames))
+            last = seq
+        room = min((page_bytes - size) * len(frames) // (size or 1), PAGE_EVENTS - len(frames))
         if len(rows) < wanted or room <= 0:
             return Page(frames, last, read_at)
         wanted = room
@@ -214,14 +224,16 @@ class LiveLog:
         self._hear(found.last)
         return found
 
-    async def page_after(self, seq: int) -> Page:
+    async def page_after(self, seq: int, *, quick: bool = False) -> Page:
         """What follows `seq` in the log; waits until there is something. All who stand at the same
-        place get the same page, read once.
+        place get the same page, read once. `quick`: a large one will not lie around for long.
         """
         task = self._pages.get(seq)
         if task is None or _is_stale(task):
             self._drop_old_pages()
-            task = self._pages[seq] = asyncio.get_running_loop().create_task(self._next_page(seq))
+            task = self._pages[seq] = asyncio.get_running_loop().create_task(
+                self._next_page(seq, quick=quick)
+            )
         # Shielded: one who leaves does not take it from the others.
         return await asyncio.shield(task)
 
@@ -230,11 +242,13 @@ class LiveLog:
         for seq in done[: max(0, len(done) - _PAGES + 1)]:
             del self._pages[seq]
 
-    async def _next_page(self, after: int) -> Page:
+    async def _next_page(self, after: int, *, quick: bool) -> Page:
         while True:
             seen = self._newest
             if seen > after:
-                page = await self._read(lambda: read_page(after))
+                large = quick and self.followers <= _FEW
+                read = partial(read_page, after, QUICK_PAGE_BYTES if large else PAGE_BYTES)
+                page = await self._read(read)
                 if page.frames:
                     return page
                 if self._newest != seen:

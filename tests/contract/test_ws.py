@@ -340,7 +340,9 @@ def reads(monkeypatch):
     """The places after which a page was read."""
     places = []
     read_page = live.read_page
-    monkeypatch.setattr(live, "read_page", lambda after: places.append(after) or read_page(after))
+    monkeypatch.setattr(
+        live, "read_page", lambda *place: places.append(place[0]) or read_page(*place)
+    )
     return places
 
 
@@ -411,10 +413,10 @@ def test_a_database_that_is_away_for_a_moment_costs_no_event(monkeypatch):
     read_page = live.read_page
     failures = iter([OperationalError("gone"), OperationalError("gone")])
 
-    def read(after):
+    def read(*place):
         for failure in failures:
             raise failure
-        return read_page(after)
+        return read_page(*place)
 
     monkeypatch.setattr(live, "read_page", read)
 

@@ -158,6 +158,24 @@ def test_a_page_that_reads_nothing_for_long_gets_every_event_in_the_end(daemon, 
     assert page.seqs == list(range(1, 501))
 
 
+def test_events_of_every_size_arrive_as_they_are_stored(daemon, page):
+    """One frame each, with its size in two or in eight bytes; sizes are bytes, not letters."""
+    page.join()
+    assert page.read()["type"] == "catch-up"
+    texts = ["x", "x" * 65_000, "x" * 65_536, "ß" * 32_768, "\N{PUSHPIN}" * 16_000]
+    with daemon.as_environment():
+        hub = client.connect(daemon.project)
+        for text in texts:
+            hub.request("POST", "/pins", body={"text": text, "author": {"userId": "u"}})
+    page.read_until(len(texts))
+    again = Page(daemon)
+    again.join()
+    again.read_until(len(texts))
+    again.leave()
+    assert [event["payload"]["text"] for event in page.events] == texts
+    assert again.events == page.events
+
+
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_a_page_misses_nothing_over_a_restart_of_its_hub(daemon, page, end):
     page.join()

@@ -177,12 +177,13 @@ class TestEveryClientEndsWithExactlyTheLog(TransactionTestCase):
     @given(STEPS, st.sampled_from([300, 2000, live.PAGE_BYTES]))
     def test_for_any_interleaving(self, steps, page_bytes):
         Event.objects.all().delete()
-        before, live.PAGE_BYTES = live.PAGE_BYTES, page_bytes
+        before = live.PAGE_BYTES, live.QUICK_PAGE_BYTES
+        live.PAGE_BYTES, live.QUICK_PAGE_BYTES = page_bytes, 3 * page_bytes
         try:
             with tokens():
                 told = asyncio.run(play(steps))
         finally:
-            live.PAGE_BYTES = before
+            live.PAGE_BYTES, live.QUICK_PAGE_BYTES = before
         log = [(e.seq, e.type, e.at, json.loads(e.payload)) for e in Event.objects.order_by("seq")]
         for events in told:
             assert [(e["seq"], e["eventType"], e["at"], e["payload"]) for e in events] == log
