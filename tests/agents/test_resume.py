@@ -17,6 +17,7 @@ from tests.hub.parcels import parcel, target
 from tests.wait import wait_until
 
 from . import install
+from .codex import ENVIRONMENT, configure
 from .model import Answer, ResponsesHandler, serving, strings
 from .program import offline
 
@@ -199,24 +200,6 @@ def test_a_claude_session_that_is_open_is_never_resumed(claude):
 
 # --- Codex ----------------------------------------------------------------------------------------
 
-CONFIG = """\
-model = "none"
-model_provider = "loopback"
-check_for_update_on_startup = false
-[model_providers.loopback]
-name = "loopback"
-base_url = "{url}/v1"
-env_key = "OPENAI_INVENTED_KEY"
-wire_api = "responses"
-request_max_retries = 0
-stream_max_retries = 0
-supports_websockets = false
-[analytics]
-enabled = false
-[features]
-daemon_auto_start = false
-"""
-
 
 @pytest.fixture
 def codex(bare_workplace_of):
@@ -226,10 +209,8 @@ def codex(bare_workplace_of):
     place = bare_workplace_of(program)
     (place.home / ".local" / "bin" / "codex").symlink_to(program)
     with serving([], ResponsesHandler) as (model, url):
-        (place.home / ".codex").mkdir()
-        (place.home / ".codex" / "config.toml").write_text(CONFIG.format(url=url))
-        more = {"OPENAI_INVENTED_KEY": "sk-invented-0000", "NO_PROXY": "127.0.0.1,localhost"}
-        yield replace(place, more=more), model
+        configure(place, url)
+        yield replace(place, more=ENVIRONMENT), model
 
 
 def codex_turn(place):
