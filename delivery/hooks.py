@@ -63,6 +63,8 @@ def answer(call: HookCall, *, process: Process | None, now: datetime) -> str:
         match call.event:
             case "SessionStart":
                 session = _start(call, process, now)
+                if not call.is_heard:
+                    return ""
                 return handover.at_a_prompt(session, by="hooks", now=now, is_start=True).text
             case "UserPromptSubmit":
                 session = _seen(call, known, process, now)

@@ -48,10 +48,11 @@ class Installable(Protocol):
     def after(self, place: Place) -> str: ...
 
 
-AGENTS: Final[dict[str, Dialect]] = {claude.NAME: claude, codex.NAME: codex}
+AGENTS: Final[dict[str, Dialect]] = {claude.NAME: claude, codex.NAME: codex, hermes.NAME: hermes}
 INSTALLS: Final[dict[str, Installable]] = {
     claude.NAME: claude,
     codex.NAME: codex,
+    hermes.NAME: hermes,
     cursor.NAME: cursor,
     copilot.NAME: copilot,
 }

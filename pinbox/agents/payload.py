@@ -25,6 +25,7 @@ class HookCall:
 
     `subagent`: it comes from a helper inside the session `key`, which has no turn of its own.
     `stop_hook_active`: this stop follows a hold, so another hold could loop.
+    `is_heard` False: whatever is answered, the agent reads nothing of it.
     """
 
     agent: str
@@ -34,6 +35,7 @@ class HookCall:
     source: str | None = None
     stop_hook_active: bool = False
     subagent: bool = False
+    is_heard: bool = True
     reason: str | None = None
     prompt_id: str | None = None
 

@@ -40,7 +40,7 @@ def hooks(agent: str, root: Path | None, away: ThrowAway) -> Finding:
             said = f"{installed.unreadable[0]} cannot be read"
             return warn(name, said, "put it right, then pinbox init")
         said = f"no hooks{'' if seen is None else f', though a session was seen {_ago(seen)}'}"
-        if agent not in COMMANDS:
+        if agent not in agents.INSTALLS:
             return skip(name, f"{said}: pinbox init has none for {agent} yet")
         if root is None:
             return skip(name, f"{said}: no project here")

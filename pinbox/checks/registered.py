@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pinbox.agents import claude, codex
+from pinbox.agents import claude, codex, hermes
 from pinbox.install import files, planning, settings
 
 _MAX_JSON_BYTES: Final = 32 * 1024 * 1024
@@ -106,8 +106,11 @@ def _codex(root: Path | None) -> Installed:
 
 
 def _hermes(root: Path | None) -> Installed:
-    home = Path(os.environ.get("HERMES_HOME") or Path.home() / ".hermes")
-    return _by_words(home / "config.yaml", "~/.hermes/config.yaml")
+    home = hermes.HOME.path()
+    label = str(home) if hermes.HOME.is_moved else f"~/{home.name}"
+    has_plugin = (home / "plugins" / "pinbox" / "plugin.yaml").is_file()
+    also = "pinbox" if has_plugin else None  # as an item of plugins.enabled
+    return _by_words(home / "config.yaml", f"{label}/config.yaml", also=also)
 
 
 def _openclaw(root: Path | None) -> Installed:
@@ -217,7 +220,8 @@ def _trust_codex(root: Path) -> str:
 
 def _trust_hermes(root: Path) -> str:
     return (
-        "start hermes in a terminal and allow the hook when it asks; `hermes hooks list` shows it"
+        "start hermes anew, a gateway by `hermes gateway restart`; a shell hook of ours is allowed"
+        " when hermes asks in a terminal"
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pinbox.agents.pieces import Assets, Block, Hooks, JsonFile, Piece, Skill, YamlItem
-from pinbox.install import block_text, files, guide, json_values, settings
+from pinbox.install import block_text, files, guide, json_values, settings, yaml_text
 from pinbox.install.files import Change, Unsafe
 from pinbox.install.settings import Refused
 
@@ -136,6 +136,8 @@ def _with_ours(piece: Piece, before: bytes | None) -> bytes:
             return block_text.with_block(before, guide.block(), head=piece.head)
         case JsonFile():
             return json_values.with_values(before, piece)
+        case YamlItem():
+            return yaml_text.with_item(before, piece)
     raise AssertionError(piece)
 
 
@@ -157,4 +159,6 @@ def without_ours(target: Target, now: bytes, *, before: bytes | None) -> bytes |
             return now if rest is None and not block_text.has_block(now) else rest
         case JsonFile():
             return json_values.without_values(now, target.piece)
+        case YamlItem():
+            return yaml_text.without_item(now, target.piece)
     raise AssertionError(target.piece)

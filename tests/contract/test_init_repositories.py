@@ -7,6 +7,7 @@ import os
 import random
 
 import pytest
+import yaml
 
 from pinbox.agents import INSTALLS
 from pinbox.install import command
@@ -162,6 +163,8 @@ def _holds(now: object, before: bytes, path: str) -> bool:
         return False
     if path.endswith(".json") and before.strip() and now != before:
         return _within(json.loads(before.decode("utf-8-sig")), json.loads(now.decode("utf-8-sig")))
+    if path.endswith(".yaml"):
+        return _within(yaml.safe_load(before), yaml.safe_load(now))
     left = now
     for line in before.splitlines():
         assert line.strip() in left, (path, line)
