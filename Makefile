@@ -4,7 +4,7 @@
 #   make lint     formatting, lints, types, import rules
 #   make docs     write again what is generated in docs/
 #   make schema   write again pinbox_site/schema.sql, after a change of the migrations
-#   make toolbar  write again the toolbar's one file, after a change of its modules
+#   make toolbar  write again the files of the toolbar that are served, after a change of its modules
 #   make agents   fetch the real agent programs that tests/agents run offline
 #   make bench    measure, against the targets
 #   make clean    remove what the other targets made
@@ -61,7 +61,7 @@ docs: $(RUN) $(DEV)
 schema: $(RUN)
 	$(BIN)/python manage.py dumpschema
 
-toolbar: $(RUN)
+toolbar: $(RUN) $(DEV)
 	$(BIN)/python -m pinbox_site.toolbar.bundle
 
 agents: $(RUN)

@@ -18,7 +18,10 @@ App = Callable[[Any, Any, Any], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
 PREFIX: Final = "/toolbar/"
+#: The modules, for those who change them.
 FOLDER: Final = Path(__file__).parent / "web"
+#: What the hub serves, made from them by bundle.py.
+MADE: Final = FOLDER.parent / "made"
 _TYPE: Final = b"text/javascript; charset=utf-8"
 #: A browser keeps a file and asks each time whether it is still the same: a hub may be upgraded
 #: under the same address.
@@ -34,7 +37,7 @@ class File:
     etag: bytes
 
 
-def load(folder: Path = FOLDER) -> dict[str, File]:
+def load(folder: Path = MADE) -> dict[str, File]:
     """Every file that is served, by its name. Nothing else can be asked for."""
     return {path.name: _file(path.read_bytes()) for path in sorted(folder.glob("*.js"))}
 

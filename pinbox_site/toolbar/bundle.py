@@ -1,42 +1,46 @@
-"""Makes `web/toolbar.iife.js` out of the modules beside it: `python -m pinbox_site.toolbar.bundle`.
+"""Makes the files in `made/`, which the hub serves, from the modules in `web/`: `make toolbar`.
 
-The modules in the order of their imports, in one function, without comments and indentation. No
-name is changed; that is why two modules may not have the same name at their top level. With
-`--check` nothing is written: exit 1 when the file is not what the modules make.
+toolbar.js and toolbar.iife.js have the modules that the entry imports, in the order of their
+imports in one function, minified; that is why two modules may not have the same name at their top
+level. Each of PARTS is a file of its own, fetched when it is needed: a function that is given what
+it imports from the others. With `--check` nothing is written: exit 1 when a file is not what the
+modules make.
 """
 
+import hashlib
 import re
 import sys
 from pathlib import Path
 from typing import Final
 
-from . import FOLDER
+from . import FOLDER, MADE
 
 ENTRY: Final = "toolbar.js"
-OUTPUT: Final = FOLDER / "toolbar.iife.js"
+PARTS: Final = ("more.js", "de.js")
 _IMPORT: Final = re.compile(
     r'^import \{(?P<names>[^}]*)\} from "\./(?P<file>[a-z-]+\.js)";\n', re.MULTILINE
 )
-_EXPORT: Final = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\b)", re.MULTILINE)
+_EXPORT: Final = re.compile(
+    r"^export (?=(?:async )?(?:function\*?|class|const|let) ([A-Za-z_$][\w$]*))", re.MULTILINE
+)
 _TOP: Final = re.compile(
     r"^(?:export )?(?:async )?(?:function\*?|class|const|let) ([A-Za-z_$][\w$]*)", re.MULTILINE
 )
-#: After one of these a `/` begins a regular expression.
-_BEFORE_REGEX: Final = frozenset("(,=:[!&|?{};+-*%~^<>\n")
-_GLOBAL: Final = "globalThis.Pinbox = { init, defineToolbarElement, PinboxToolbarElement };"
+_STYLES: Final = re.compile(r"^(const (?:css|styles) = `)([^`]*)(`;)$", re.MULTILINE)
+_PUBLIC: Final = "init,defineToolbarElement,PinboxToolbarElement"
 
 
 class BundleError(Exception):
     """The modules cannot be put into one scope as they are."""
 
 
-def order(folder: Path = FOLDER, entry: str = ENTRY) -> list[str]:
-    """File names, each after all that it imports."""
+def order(folder: Path = FOLDER, entry: str = ENTRY, without: tuple[str, ...] = ()) -> list[str]:
+    """File names, each after all that it imports, without those of `without`."""
     done: list[str] = []
     path: list[str] = []
 
     def visit(name: str) -> None:
-        if name in done:
+        if name in done or name in without:
             return
         if name in path:
             raise BundleError(f"a circle of imports: {' -> '.join([*path, name])}")
@@ -50,134 +54,101 @@ def order(folder: Path = FOLDER, entry: str = ENTRY) -> list[str]:
     return done
 
 
-def bundle(folder: Path = FOLDER, entry: str = ENTRY) -> str:
-    """The text of the one file. Raises BundleError."""
+def bundle(
+    folder: Path = FOLDER, entry: str = ENTRY, parts: tuple[str, ...] = PARTS
+) -> dict[str, str]:
+    """The text of each file, by its name. Raises BundleError."""
+    names = order(folder, entry)
+    inside = {name: order(folder, name, tuple(names)) for name in parts}
+    main = _joined(folder, names)
+    stamp = hashlib.sha256(main.encode()).hexdigest()[:8]
+    kit = sorted({name for part in inside.values() for name in _from_outside(folder, part)})
+    # What a part is given, and what it must say to be of the same making.
+    main += f'const STAMP = "{stamp}";\nconst KIT = {{ {", ".join(kit)} }};\n'
+    whole = _minified(f'() => {{ "use strict"; {main} return {{ {_PUBLIC} }} }}')
+    made = {
+        "toolbar.js": f"const p=({whole})();export const{{{_PUBLIC}}}=p\n",
+        "toolbar.iife.js": f"globalThis.Pinbox=({whole})()\n",
+    }
+    for part, modules in inside.items():
+        text = _joined(folder, modules)
+        given = ", ".join(sorted(_from_outside(folder, modules)))
+        offers = ", ".join(_EXPORT.findall((folder / part).read_text()))
+        text = _minified(f"({{ {given} }}) => {{ {text} return {{ {offers} }} }}")
+        made[part] = f'export const stamp="{stamp}";export default {text}\n'
+    return made
+
+
+def _joined(folder: Path, names: list[str]) -> str:
+    """The modules as the inside of one function."""
     known: dict[str, str] = {}
     pieces = []
-    for name in order(folder, entry):
+    for name in names:
         source = (folder / name).read_text()
         for top in _TOP.findall(source):
             if top in known:
                 raise BundleError(f"{top} is in {known[top]} and in {name}")
             known[top] = name
-        for found in _IMPORT.finditer(source):
-            for imported in filter(None, (part.strip() for part in found["names"].split(","))):
-                if known.get(imported) != found["file"]:
-                    raise BundleError(f"{name} imports {imported}, not in {found['file']}")
-        text = _EXPORT.sub("", _IMPORT.sub("", source)).replace("import.meta.url", '""')
-        text = plain(text)
+        for file, imported in _imports(source):
+            exported = _EXPORT.findall((folder / file).read_text())
+            if imported not in exported:
+                raise BundleError(f"{name} imports {imported}, not in {file}")
+        text = _EXPORT.sub("", _IMPORT.sub("", source))
         left = re.search(r"^(?:import|export)\b.*", text, re.MULTILINE)
         if left:
             raise BundleError(f"{name} has a line that is not understood: {left[0]}")
-        pieces.append(text)
-    return f'(() => {{\n"use strict";\n{"".join(pieces)}{_GLOBAL}\n}})();\n'
+        pieces.append(_STYLES.sub(_small_styles, text))
+    return "".join(pieces)
 
 
-def plain(source: str) -> str:
-    """The source without comments, indentation and empty lines; strings stay as they are."""
-    out: list[str] = []
-    at = 0
-    last = "\n"
-    while at < len(source):
-        end, is_code = _token(source, at, last)
-        text = source[at:end]
-        if is_code:
-            out.append(text)
-            last = text.rstrip()[-1:] or (text[-1:] if text.strip(" ") else last)
-        at = end
-    return _squeezed(out)
+def _imports(source: str) -> list[tuple[str, str]]:
+    """File and name of all that is imported."""
+    return [
+        (found["file"], name)
+        for found in _IMPORT.finditer(source)
+        for name in filter(None, (part.strip() for part in found["names"].split(",")))
+    ]
 
 
-def _token(source: str, at: int, last: str) -> tuple[int, bool]:
-    """Where the piece that begins at `at` ends, and whether it is more than a comment."""
-    pair = source[at : at + 2]
-    if pair == "//":
-        end = source.find("\n", at)
-        return (len(source) if end < 0 else end), False
-    if pair == "/*":
-        return source.index("*/", at) + 2, False
-    first = source[at]
-    if first in "\"'":
-        return _quoted_end(source, at, first), True
-    if first == "`":
-        return _template_end(source, at), True
-    if first == "/" and last in _BEFORE_REGEX:
-        return _regex_end(source, at), True
-    return at + 1, True
+def _from_outside(folder: Path, names: list[str]) -> set[str]:
+    """What these modules import from others than each other."""
+    return {
+        imported
+        for name in names
+        for file, imported in _imports((folder / name).read_text())
+        if file not in names
+    }
 
 
-def _quoted_end(source: str, at: int, quote: str) -> int:
-    at += 1
-    while source[at] != quote:
-        at += 2 if source[at] == "\\" else 1
-    return at + 1
+def _small_styles(found: re.Match[str]) -> str:
+    return found[1] + _small("text/css", found[2]) + found[3]
 
 
-def _template_end(source: str, at: int) -> int:
-    at += 1
-    while source[at] != "`":
-        if source.startswith("${", at):
-            at = _hole_end(source, at + 2)
-        else:
-            at += 2 if source[at] == "\\" else 1
-    return at + 1
+def _minified(function: str) -> str:
+    """The same function, made small. Names of its own are changed, properties are not."""
+    text = _small("application/javascript", f"({function})()")
+    if not (text.startswith("(") and text.endswith(")()")):
+        raise BundleError("the minifier made another shape")
+    return text[1:-3]
 
 
-def _hole_end(source: str, at: int) -> int:
-    """Past the brace that closes what stands in a template."""
-    depth, last = 1, "{"
-    while depth:
-        end, is_code = _token(source, at, last)
-        text = source[at:end]
-        if is_code:
-            depth += {"{": 1, "}": -1}.get(text, 0)
-            last = text.strip()[-1:] or last
-        at = end
-    return at
+def _small(kind: str, text: str) -> str:
+    # Only those who change the toolbar have it.
+    import minify
 
-
-def _regex_end(source: str, at: int) -> int:
-    at += 1
-    in_class = False
-    while source[at] != "/" or in_class:
-        if source[at] == "\\":
-            at += 1
-        elif source[at] in "[]":
-            in_class = source[at] == "["
-        at += 1
-    return at + 1
-
-
-def _squeezed(pieces: list[str]) -> str:
-    """Joined, without the white space at the beginnings and ends of lines of code."""
-    text = ""
-    line: list[str] = []
-    for piece in pieces:
-        if piece != "\n":
-            line.append(piece)
-            continue
-        text += _line(line)
-        line = []
-    return text + _line(line)
-
-
-def _line(pieces: list[str]) -> str:
-    while pieces and pieces[0].isspace():
-        del pieces[0]
-    while pieces and pieces[-1].isspace():
-        del pieces[-1]
-    return "".join(pieces) + "\n" if pieces else ""
+    return str(minify.string(kind, text))
 
 
 def main(arguments: list[str]) -> int:
     made = bundle()
     if "--check" in arguments:
-        is_same = OUTPUT.exists() and OUTPUT.read_text() == made
-        if not is_same:
-            print(f"{OUTPUT.name} is not what the modules make: run `make toolbar`")
-        return 0 if is_same else 1
-    OUTPUT.write_text(made)
-    print(f"{OUTPUT.name}: {len(made.encode()):,} bytes from {len(order())} modules")
+        files = {path.name: path.read_text() for path in MADE.glob("*.js")}
+        if files != made:
+            print("made/ is not what the modules make: run `make toolbar`")
+        return int(files != made)
+    for name, text in made.items():
+        (MADE / name).write_text(text)
+        print(f"{name}: {len(text.encode()):,} bytes")
     return 0
 
 

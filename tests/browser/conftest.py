@@ -6,7 +6,9 @@ ORM refuses to work.
 
 import contextlib
 import json
+import os
 import shutil
+import sqlite3
 import threading
 import urllib.request
 from collections.abc import Callable
@@ -33,7 +35,7 @@ FLAGS = (
 WIDE = {"width": 1280, "height": 800}
 NARROW = {"width": 390, "height": 780}
 #: Milliseconds Playwright waits for anything. A guard against a hang: two cores may be busy.
-PATIENCE_MS = 40_000
+PATIENCE_MS = int(os.environ.get("PINBOX_TEST_PATIENCE_MS", "40000"))
 
 
 def pytest_collection_modifyitems(items):
@@ -107,12 +109,42 @@ class Hub(Place):
         self.run("list")
         self._record = json.loads((self.state_dir / "hub.json").read_text())
 
+    def forget(self) -> None:
+        """An empty log again: a fresh hub for each test would cost more than most tests."""
+        with contextlib.closing(sqlite3.connect(self.database, timeout=20)) as database, database:
+            for table in KEPT_BY_HUB:
+                database.execute(f"DELETE FROM {table}")
+            # The newest stays, for a running hub goes on counting from it.
+            database.execute("DELETE FROM pins_event WHERE seq < (SELECT max(seq) FROM pins_event)")
+            database.execute("UPDATE pins_tally SET pins = 0")
 
-@pytest.fixture
-def hub(tmp_path):
-    made = Hub(tmp_path)
+    @property
+    def database(self) -> Path:
+        return self.project / ".pinbox" / "pinbox.db"
+
+
+#: All that a test may have written, what refers to others before them.
+KEPT_BY_HUB = (
+    "delivery_showing", "delivery_attempt", "delivery_delivery", "pins_binding", "pins_attachment",
+    "pins_threadmessage", "pins_searchtext", "pins_pin", "agent_sessions_agentsession",
+    "pinbox_site_idempotentanswer",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def _module_hub(tmp_path_factory):
+    made = Hub(tmp_path_factory.mktemp("place"))
     yield made
     made.reap()
+
+
+@pytest.fixture
+def hub(_module_hub):
+    """The module's hub, running and empty."""
+    if not _module_hub.has_hub():
+        _module_hub.start()
+    _module_hub.forget()
+    return _module_hub
 
 
 class Site:
@@ -213,7 +245,9 @@ class View:
 
     def wait(self, condition: Callable[[], object], what: str = "") -> None:
         """Like `wait_until`, with the browser's own events handled meanwhile."""
-        wait_until(lambda: (self.page.wait_for_timeout(20), condition())[1], 40, what)
+        wait_until(
+            lambda: (self.page.wait_for_timeout(20), condition())[1], PATIENCE_MS / 1000, what
+        )
 
 
 @pytest.fixture

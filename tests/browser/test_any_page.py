@@ -105,10 +105,24 @@ def test_a_strict_policy_is_kept_and_everything_works(view, hub, site):
     view.page.keyboard.type("under a policy")
     view.send()
     view.page.get_by_role("dialog", name="Pin 1").wait_for()
-    for key in ("Escape", "i", "Escape", "?", "Escape", "m"):
+    view.page.keyboard.press("Escape")
+    view.page.keyboard.press("i")
+    view.inbox.wait_for()  # fetched later than the first script, under the same policy
+    for key in ("Escape", "?", "Escape", "m"):
         view.page.keyboard.press(key)
     assert view.page.locator("pinbox-toolbar .puck").is_visible()
     assert [text for text in said if "Content Security Policy" in text or "Trusted" in text] == []
+
+
+def test_what_is_fetched_later_and_cannot_be_had_is_said_and_asked_for_again(view, shop):
+    view.page.route("**/toolbar/more.js*", lambda route: route.abort())
+    view.open(shop)
+    view.page.keyboard.press("i")
+    view.page.locator("pinbox-toolbar .toast").get_by_text("Could not be loaded").wait_for()
+    assert view.inbox.count() == 0
+    view.page.unroute("**/toolbar/more.js*")
+    view.page.keyboard.press("i")
+    view.inbox.wait_for()
 
 
 def test_a_policy_that_forbids_the_hub_is_said(view, hub, site):

@@ -49,6 +49,7 @@ def running(hub: Hub, name: str, *command: str) -> Iterator[str]:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
         process.wait()
+        shutil.rmtree(folder)
 
 
 @contextlib.contextmanager

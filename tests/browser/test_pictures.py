@@ -53,14 +53,13 @@ def test_what_is_private_is_painted_over(view, hub, site):
       <p data-pinbox-private style="margin:0;width:300px;height:100px;background:#f00">secret</p></div>"""
     view.open(site.put("/", f"<!doctype html><body style='margin:0'>{body}{tag(hub)}"))
     colour = view.page.evaluate(
-        """async (hub) => {
-      const { shoot } = await import(hub + "/toolbar/shot.js");
-      const url = await shoot(document.getElementById("at"), document.querySelector("pinbox-toolbar").shadowRoot.firstElementChild);
+        """async () => {
+      const { app } = document.querySelector("pinbox-toolbar");
+      const url = await (await app.rest()).shoot(document.getElementById("at"), document.querySelector("pinbox-toolbar").shadowRoot.firstElementChild);
       const image = new Image(); image.src = url; await image.decode();
       const paper = new OffscreenCanvas(image.width, image.height).getContext("2d");
       paper.drawImage(image, 0, 0);
-      return [...paper.getImageData(image.width / 2, image.height / 3, 1, 1).data] }""",
-        hub.url,
+      return [...paper.getImageData(image.width / 2, image.height / 3, 1, 1).data] }"""
     )
     assert struct.pack("4B", *colour)
     red, green, blue, _ = colour

@@ -58,9 +58,9 @@ def test_a_file_is_packed_for_a_browser_that_unpacks(app):
 
 
 @pytest.mark.parametrize("name", sorted(toolbar.load()))
-def test_every_module_is_served(app, name):
+def test_every_file_is_served(app, name):
     answer = request(app, path=f"/toolbar/{name}")
-    assert (answer.status, answer.body) == (200, (toolbar.FOLDER / name).read_bytes())
+    assert (answer.status, answer.body) == (200, (toolbar.MADE / name).read_bytes())
     head = request(app, "HEAD", f"/toolbar/{name}")
     assert (head.status, head.body) == (200, b"")
     assert head.header("content-length") == answer.header("content-length")
@@ -83,7 +83,7 @@ def test_every_module_is_served(app, name):
 def test_nothing_else_is_a_file(app, path):
     answer = request(app, path=path)
     assert answer.status == 404
-    assert b"FOLDER" not in answer.body
+    assert b"MADE" not in answer.body
 
 
 def test_a_write_to_the_folder_is_the_api_s_to_refuse(app):

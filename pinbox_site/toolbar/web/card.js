@@ -4,7 +4,6 @@ import { h } from "./dom.js";
 import { icon, mark } from "./icons.js";
 import { crumbsOf, labelOfTarget } from "./selector.js";
 import { viewOf } from "./capture.js";
-import { canShoot } from "./shot.js";
 import { agentOf, stateWord, wayOf } from "./states.js";
 import { ago, agentName, say } from "./texts.js";
 
@@ -121,7 +120,7 @@ function draftCard(app, draft) {
       typed: (text) => app.editDraft(draft, { text }),
       send: (text) => app.sendDraft(draft, text),
       tools: [
-        canShoot() && store.config.screenshots !== false
+        navigator.mediaDevices?.getDisplayMedia !== undefined && store.config.screenshots !== false
           ? tool("camera", draft.shot ? say("shot_remove") : say("shot_add"), Boolean(draft.shot), () => (draft.shot ? app.editDraft(draft, { shot: undefined }) : void app.takeShot(draft)))
           : null,
         draft.target.rect && !draft.target.targets

@@ -1,5 +1,6 @@
 // Pins as Markdown, for whoever pastes them somewhere.
 
+import { deepFocus } from "./dom.js";
 import { agentName } from "./texts.js";
 
 /** @typedef {import("./types.js").Pin} Pin */
@@ -35,4 +36,24 @@ export function markdownOf(pin, thread, label, state) {
   const said = thread.slice(-LAST_MESSAGES).map((message) => `${message.role === "human" ? (message.origin ?? "human") : agentName(message.origin)}:\n\n${quote(message.text)}`);
   const title = pin.n ? `## #${pin.n} (${pin.id}) ${state}` : `## ${state}`;
   return [title, quote(pin.text), lines.join("\n"), ...said].filter(Boolean).join("\n\n");
+}
+
+/** @param {string} text @param {HTMLElement} place @returns {Promise<boolean>} */
+export async function copyText(text, place) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Without permission, or on a plain http page: the old way.
+    const field = document.createElement("textarea");
+    field.value = text;
+    field.className = "said";
+    const before = deepFocus();
+    place.append(field);
+    field.select();
+    const isCopied = document.execCommand("copy");
+    field.remove();
+    if (before instanceof HTMLElement) before.focus({ preventScroll: true });
+    return isCopied;
+  }
 }

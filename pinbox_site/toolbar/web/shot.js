@@ -9,11 +9,6 @@ const QUALITY = 0.8;
 /** Milliseconds in which a change of the page is in the picture. */
 const FRAME_MS = 600;
 
-/** Whether this browser can take one at all. */
-export function canShoot() {
-  return Boolean(navigator.mediaDevices?.getDisplayMedia);
-}
-
 /**
  * Raises what the browser raises, with its own words.
  * @param {Element} element @param {HTMLElement} hidden what is not part of the page

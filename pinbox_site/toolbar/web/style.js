@@ -115,36 +115,7 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
 .tick input { width: 16px; height: 16px; accent-color: var(--accent); flex: none; margin: 0; }
 .fine { padding: 6px 14px 0; font: 400 12px/1.4 var(--sans); color: var(--soft); }
 
-.inbox { position: fixed; top: 12px; bottom: 12px; inset-inline-end: 12px; width: 376px; max-width: calc(100vw - 24px); border-radius: 16px; display: flex; flex-direction: column; overflow: hidden; }
-.inbox .head { display: flex; align-items: center; gap: 4px; padding: 10px 10px 4px 16px; } .inbox .head h2 { flex: 1; font: 600 14px/1.3 var(--sans); }
-.tabs { display: flex; gap: 4px; padding: 0 12px; } .tabs .act[aria-selected=true] { background: var(--raised); color: var(--ink); } .tabs .act { color: var(--soft); }
-.tabs .act b { font: 600 12px/1 var(--sans); font-variant-numeric: tabular-nums; }
-.find { position: relative; margin: 8px 12px 4px; } .find .icon { position: absolute; inset-inline-start: 10px; top: 10px; color: var(--soft); pointer-events: none; }
-.find input { width: 100%; height: 36px; padding: 0 10px; padding-inline-start: 34px; border: 0; border-radius: 9px; background: var(--ground); box-shadow: inset 0 0 0 1px var(--edge); font: 400 14px/1.4 var(--sans); user-select: text; -webkit-user-select: text; }
-.find input:focus { box-shadow: inset 0 0 0 2px var(--accent); outline: none; }
-.rows { overflow-y: auto; overscroll-behavior: contain; padding: 4px 8px 12px; flex: 1; }
-.rows h3 { padding: 14px 8px 4px; font: 600 12px/1.4 var(--sans); color: var(--soft); }
-.row-item { display: grid; grid-template-columns: 16px 1fr; gap: 2px 8px; width: 100%; padding: 9px 8px; border-radius: 10px; align-items: start; }
-.row-item + .row-item { margin-top: 4px; }
-.row-item .mark { margin-top: 4px; }
-.row-item:focus-visible { outline-offset: -2px; }
-.row-item[aria-current=true] { background: var(--tint); }
-.row-item .text { font: 400 14px/1.45 var(--sans); overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow-wrap: anywhere; unicode-bidi: plaintext; }
-.row-item .meta { grid-column: 2; display: flex; flex-wrap: wrap; gap: 0 8px; font: 400 12px/1.5 var(--sans); color: var(--soft); } .row-item .meta .state { line-height: 1.5; }
-.row-item .where { grid-column: 2; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-@media (hover: hover) { .row-item:hover { background: var(--raised); } }
-.empty { padding: 48px 24px; text-align: center; color: var(--soft); } .empty strong { display: block; color: var(--ink); font: 600 14px/1.5 var(--sans); margin-bottom: 4px; }
-
-.modal-back { position: fixed; inset: 0; background: var(--scrim); pointer-events: auto; display: grid; grid-template: minmax(0, max-content) / minmax(0, 400px); place-content: center; padding: 16px; }
-.modal { max-height: 100%; overflow-y: auto; border-radius: 16px; padding: 8px 8px 16px 20px; }
-.modal .head { display: flex; align-items: center; } .modal .head h2 { flex: 1; font: 600 14px/1.3 var(--sans); }
-.modal form, .modal dl, .modal .tick { margin-inline-end: 12px; }
-.field { display: block; margin: 8px 12px 16px 0; font: 500 13px/1.4 var(--sans); } .field input { display: block; width: 100%; height: 36px; margin-top: 6px; padding: 0 12px; border: 0; border-radius: 9px; background: var(--ground); box-shadow: inset 0 0 0 1px var(--edge); font: 400 14px/1.4 var(--sans); user-select: text; -webkit-user-select: text; }
-.field .quiet { font: 400 12px/1.4 var(--sans); display: block; margin-top: 4px; }
-.modal h3 { font: 600 13px/1.4 var(--sans); margin-top: 4px; } .modal .tick { margin-inline-start: 0; font-size: 13px; }
-.keys { display: grid; grid-template-columns: 1fr auto; gap: 6px 16px; margin-top: 6px; align-items: center; font: 400 13px/1.4 var(--sans); } .keys dd { text-align: end; }
 .toast { position: fixed; left: 50%; bottom: 72px; transform: translateX(-50%); padding: 9px 14px; border-radius: 10px; font: 500 13px/1.3 var(--sans); background: var(--ink); color: var(--ground); max-width: calc(100vw - 32px); }
-.dock-top .toast { bottom: auto; top: 72px; }
 
 .pin-mark { position: fixed; left: 0; top: 0; width: 0; height: 0; contain: layout style; will-change: transform; }
 .dot { position: absolute; left: -4px; top: -4px; width: 8px; height: 8px; border-radius: 4px; background: var(--c, #fff); box-shadow: 0 0 0 1.5px #fff, 0 0 0 2.5px rgba(10,12,18,.85); }
@@ -167,7 +138,6 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
 .reticle { position: fixed; left: -36px; top: -36px; width: 72px; height: 72px; border-radius: 36px; pointer-events: auto; touch-action: none; cursor: grab; box-shadow: inset 0 0 0 2px #3451d1, inset 0 0 0 3.5px #fff, 0 0 0 1.5px #0a0c12; background: radial-gradient(circle at center, #3451d1 0 3px, #fff 3px 5px, #0a0c12 5px 6px, transparent 6px); }
 .aimbar { position: fixed; left: 50%; transform: translateX(-50%); bottom: calc(12px + env(safe-area-inset-bottom)); display: flex; gap: 4px; padding: 4px; border-radius: 14px; max-width: calc(100vw - 16px); }
 .aimbar .act { min-height: 40px; }
-.hint { position: fixed; left: 50%; transform: translateX(-50%); pointer-events: none; padding: 7px 12px; border-radius: 9px; background: #16181d; color: #fff; box-shadow: 0 0 0 1px rgba(255,255,255,.85); font: 400 12px/1.4 var(--sans); max-width: calc(100vw - 32px); text-align: center; }
 
 @media (prefers-reduced-motion: no-preference) {
   .card, .inbox, .menu, .modal, .toast { animation: enter 150ms var(--ease); }
@@ -180,28 +150,21 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
 
 @media (pointer: coarse) {
   .act { min-height: 44px; min-width: 44px; } .act.icon-only { width: 44px; } .bar .act { height: 44px; } .bar { padding: 0; } .bar .grip { width: 44px; } .bar .list { width: 72px; } .bar .place { width: 88px; }
-  .composer textarea, .find input, .field input { font-size: 16px; } .find input, .field input { height: 44px; } .find .icon { top: 14px; } .menu button { min-height: 44px; } .tick { min-height: 44px; } .aimbar .act { min-height: 44px; }
-  .chip span[data-more]::after { content: attr(data-more); margin-inline-start: 4px; color: var(--soft); }
-.chip::after { inset: -10px; } .verdict .act { min-height: 44px; } .links a { padding: 16px 0; }
+  .composer textarea { font-size: 16px; } .menu button { min-height: 44px; } .tick { min-height: 44px; } .aimbar .act { min-height: 44px; }
+  .chip::after { inset: -10px; } .verdict .act { min-height: 44px; } .links a { padding: 16px 0; }
 }
-@media (max-width: 719px) { .inbox { inset: auto 0 0 0; top: max(48px, 8vh); width: auto; max-width: none; border-radius: 18px 18px 0 0; padding-bottom: env(safe-area-inset-bottom); } .card.is-sheet { border-radius: 16px; } }
 @media (forced-colors: active) {
-  .bar, .puck, .card, .inbox, .modal, .menu, .toast, .chip, .aimbar, .tag, .hint, .notice > div { border: 1px solid CanvasText; }
+  .bar, .puck, .card, .inbox, .modal, .menu, .toast, .chip, .aimbar, .tag, .notice > div { border: 1px solid CanvasText; }
   .act.solid { forced-color-adjust: none; background: Highlight; color: HighlightText; }
-  .composer, .find input, .field input, .act.line { border: 1px solid CanvasText; }
+  .composer, .act.line { border: 1px solid CanvasText; }
   .frame i, .dot, .needle, .reticle { forced-color-adjust: none; }
   [aria-selected=true], [aria-pressed=true], [aria-current=true] { outline: 2px solid Highlight; outline-offset: -2px; }
 }
 `;
 
-/** @type {CSSStyleSheet | null} one for all elements of the page */
-let looks = null;
-
-/** @param {ShadowRoot} root */
-export function dress(root) {
-  if (!looks) {
-    looks = new CSSStyleSheet();
-    looks.replaceSync(css);
-  }
-  root.adoptedStyleSheets = [looks];
+/** @param {ShadowRoot} root @param {string} [more] styles of a part that came later */
+export function dress(root, more) {
+  const looks = new CSSStyleSheet();
+  looks.replaceSync(more ?? css);
+  root.adoptedStyleSheets = more ? [...root.adoptedStyleSheets, looks] : [looks];
 }

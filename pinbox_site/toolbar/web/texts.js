@@ -1,6 +1,7 @@
-// Every word the toolbar says, in one place. A new language is one more object with the same keys.
+// Every word the toolbar says, in English. Another language is a file with the same keys, as de.js, that is
+// fetched by those who read it.
 
-const en = {
+export const en = {
   pinbox: "Pinbox",
   pin: "Pin",
   pin_hint: "Pin an element",
@@ -17,7 +18,6 @@ const en = {
   copy_failed: "The browser did not allow copying",
   hide_pins: "Hide pins",
   show_pins: "Show pins",
-  theme: "Theme",
   theme_light: "Light theme",
   theme_dark: "Dark theme",
   settings: "Name and keys",
@@ -70,9 +70,7 @@ const en = {
   why_refused: "signed out",
 
   placing: "Choose an element",
-  placing_keys: "Click to pin, {shift}-click to add, arrows walk, Esc ends",
   placing_said: "Placing. Arrow keys walk the elements, Enter pins, Shift and Enter adds, Escape ends.",
-  targets: "{n} elements",
   reticle: "Target mark. Drag it, or use the arrow keys",
   pin_here: "Pin here",
   add_here: "Add",
@@ -106,7 +104,6 @@ const en = {
   someone: "Someone",
   agent: "Agent",
   name: "Your name",
-  name_hint: "Shown beside what you write",
 
   card_name: "{title}, {state}: {text}",
   pin_n: "Pin {n}",
@@ -142,20 +139,6 @@ const en = {
   nothing_found: "No pin has these words",
   replies: "{n} replies",
   reply_one: "1 reply",
-  fan_more: "{n} pins here",
-
-  keys: "Keys",
-  keys_on: "Use single-letter keys",
-  key_place: "Pin an element",
-  key_inbox: "Inbox",
-  key_theme: "Light or dark",
-  key_resolve: "Resolve the open card",
-  key_copy: "Copy open pins",
-  key_hide: "Hide or show pins",
-  key_small: "Make small, or back",
-  key_help: "These keys",
-  key_send: "Send",
-  key_escape: "Close, or stop placing",
 
   said_answer: "{agent} answered on pin {n}",
   said_fixed: "Pin {n}: {agent} says it is fixed, please verify",
@@ -163,185 +146,25 @@ const en = {
   said_failed: "Not sent: {why}",
   said_closed: "Pin {n} closed",
   said_reopened: "Pin {n} opened again",
+  part_missing: "Could not be loaded: the hub does not answer, or is another than this page's",
   now: "now",
 };
 
-/** @type {typeof en} */
-const de = {
-  pinbox: "Pinbox",
-  pin: "Pin",
-  pin_hint: "Ein Element anpinnen",
-  pin_stop: "Nicht mehr anpinnen",
-  inbox: "Eingang",
-  inbox_count: "Eingang, {n} warten auf dich",
-  more: "Mehr",
-  minimise: "Klein machen",
-  restore: "Leiste zeigen",
-  move_bar: "Pinbox: in eine andere Ecke ziehen",
-  copy_open: "Offene Pins kopieren",
-  copied: "{n} als Markdown kopiert",
-  copied_one: "Als Markdown kopiert",
-  copy_failed: "Der Browser hat das Kopieren nicht erlaubt",
-  hide_pins: "Pins verbergen",
-  show_pins: "Pins zeigen",
-  theme: "Farben",
-  theme_light: "Helle Farben",
-  theme_dark: "Dunkle Farben",
-  settings: "Name und Tasten",
-  close: "Schließen",
-  cancel: "Abbrechen",
-  retry: "Nochmal",
-  discard: "Verwerfen",
-  edit: "Ändern",
+/** @typedef {keyof typeof en | keyof typeof import("./settings.js").words} TextKey */
 
-  link_connecting: "Verbindet",
-  link_live: "Verbunden",
-  link_offline: "Offline. Was du schreibst, bleibt hier und geht später ab",
-  link_blocked: "Der Browser sperrt den Weg dieser Seite zum Hub",
-  link_refused: "Abgemeldet",
-  link_outdated: "Bitte die Seite neu laden: der Hub ist neuer",
-  link_unset: "Nicht verbunden: kein Hub genannt",
-  short_connecting: "Verbindet",
-  short_offline: "Offline",
-  short_blocked: "Gesperrt",
-  short_refused: "Abgemeldet",
-  short_outdated: "Neu laden",
-  short_unset: "Kein Hub",
-  blocked_hint: "Diese öffentliche Seite erreicht Programme auf deinem Rechner nur, wenn du es in den Website-Einstellungen des Browsers erlaubst (lokales Netzwerk). Ein Team-Hub braucht das nicht.",
-  csp_hint: "Die Content-Security-Policy der Seite nennt den Hub nicht unter connect-src.",
-  refused_hint: "Der Hub nimmt das Token dieser Seite nicht mehr an. Lade die Seite neu oder melde dich wieder an.",
-  waiting_out: "{n} noch nicht gesendet",
-  agents: "Agenten: {list}",
-  no_agent: "Kein Agent ist verbunden",
-  sign_in: "Nochmal versuchen",
+let language = "en";
+/** @type {Record<string, string>} */
+let texts = en;
 
-  state_draft: "Entwurf",
-  state_unsent: "Nicht gesendet",
-  state_failed: "Nicht zugestellt",
-  state_open: "Offen",
-  state_with: "Bei {agent}",
-  state_answered: "Beantwortet",
-  state_verify: "Zu prüfen",
-  state_closed: "Erledigt",
-  the_agent: "dem Agenten",
+/** @param {string} tag @param {Record<string, string>} words */
+export function speak(tag, words) {
+  language = tag;
+  texts = words;
+}
 
-  way_queued: "In der Schlange: wartet auf den nächsten Zug eines Agenten",
-  way_handed: "Bei {agent} seit {time}",
-  way_read: "Gelesen von {agent}, {time}",
-  way_failed: "Nicht zugestellt: {why}",
-  way_unsent: "In diesem Browser aufgehoben, noch nicht beim Hub",
-  way_sending: "Wird gesendet",
-  way_rejected: "Der Hub hat es abgelehnt: {why}",
-  way_later: "Nicht gesendet: {why}. Wird von selbst wiederholt",
-  why_unreachable: "der Hub antwortet nicht",
-  why_refused: "abgemeldet",
-
-  placing: "Wähle ein Element",
-  placing_keys: "Klick setzt, {shift}-Klick nimmt dazu, Pfeile gehen weiter, Esc endet",
-  placing_said: "Anpinnen. Pfeiltasten gehen durch die Elemente, Eingabe setzt, Umschalt und Eingabe nimmt dazu, Escape endet.",
-  targets: "{n} Elemente",
-  reticle: "Zielmarke. Ziehen, oder mit den Pfeiltasten bewegen",
-  pin_here: "Hier anpinnen",
-  add_here: "Dazu",
-  added: "Dazu genommen: {what}",
-
-  draft_label: "Neuer Pin",
-  draft_placeholder: "Was soll sich hier ändern?",
-  draft_kept: "Entwurf aufgehoben",
-  reply_label: "Antwort",
-  reply_placeholder: "Antworten",
-  send: "Senden",
-  send_hint: "Senden ({keys})",
-  also: "Auch",
-  attach_trouble: "{what} der letzten Minute anhängen",
-  trouble_requests: "{n} fehlgeschlagene Anfragen",
-  trouble_request: "1 fehlgeschlagene Anfrage",
-  trouble_errors: "{n} Konsolenfehler",
-  trouble_error: "1 Konsolenfehler",
-  and: "und",
-  shot_add: "Bildschirmfoto dazu",
-  shot_taking: "Wähle im Fenster des Browsers diesen Tab",
-  shot_remove: "Bildschirmfoto entfernen",
-  shot_failed: "Kein Bildschirmfoto: {why}",
-  shot_of: "Bildschirmfoto",
-  move_add: "Verschieben",
-  move_hint: "Rahmen ziehen oder Pfeiltasten nutzen; Eingabe endet",
-  move_remove: "Nicht verschieben",
-  moved: "Verschoben um {x} px, {y} px",
-  as: "als {name}",
-  you: "Du",
-  someone: "Jemand",
-  agent: "Agent",
-  name: "Dein Name",
-  name_hint: "Steht neben dem, was du schreibst",
-
-  card_name: "{title}, {state}: {text}",
-  pin_n: "Pin {n}",
-  pin_new: "Pin",
-  copy: "Als Markdown kopieren",
-  resolve: "Erledigt",
-  resolved_by_agent: "{agent} sagt, es ist behoben",
-  resolved_by_human: "Erledigt",
-  looks_good: "Passt",
-  reopen: "Wieder öffnen",
-  unresolve: "Wieder öffnen",
-  accepted: "Angenommen, {time}",
-  reopened: "Wieder geöffnet, {time}",
-  commit: "Commit {sha}",
-  open_link: "{name} öffnen",
-  loading: "Verlauf wird geladen",
-  thread_failed: "Der Verlauf ließ sich nicht laden",
-  gone: "Das Element ist gerade nicht auf dieser Seite",
-  elsewhere: "Auf einer anderen Seite",
-  go: "Seite öffnen",
-  thread: "Verlauf",
-  attachment: "Anhang",
-
-  inbox_open: "Offen",
-  inbox_closed: "Erledigt",
-  search: "Pins durchsuchen",
-  waiting_for_you: "Wartet auf dich",
-  this_page: "Diese Seite",
-  other_pages: "Andere Seiten",
-  nothing_open: "Nichts ist offen",
-  nothing_open_hint: "Drücke {key}, zeige auf etwas und sag, was sich ändern soll.",
-  nothing_closed: "Noch nichts erledigt",
-  nothing_found: "Kein Pin enthält diese Worte",
-  replies: "{n} Antworten",
-  reply_one: "1 Antwort",
-  fan_more: "{n} Pins hier",
-
-  keys: "Tasten",
-  keys_on: "Einzelne Buchstaben als Tasten",
-  key_place: "Ein Element anpinnen",
-  key_inbox: "Eingang",
-  key_theme: "Hell oder dunkel",
-  key_resolve: "Offene Karte erledigen",
-  key_copy: "Offene Pins kopieren",
-  key_hide: "Pins verbergen oder zeigen",
-  key_small: "Klein machen, oder zurück",
-  key_help: "Diese Tasten",
-  key_send: "Senden",
-  key_escape: "Schließen, oder nicht mehr anpinnen",
-
-  said_answer: "{agent} hat auf Pin {n} geantwortet",
-  said_fixed: "Pin {n}: {agent} sagt, es ist behoben, bitte prüfen",
-  said_sent: "Gesendet",
-  said_failed: "Nicht gesendet: {why}",
-  said_closed: "Pin {n} erledigt",
-  said_reopened: "Pin {n} wieder geöffnet",
-  now: "jetzt",
-};
-
-const languages = { en, de };
-/** @typedef {keyof typeof en} TextKey */
-
-let language = /** @type {keyof typeof languages} */ ("en");
-
-/** @param {string} wanted a language tag; what is not there becomes English */
-export function speak(wanted) {
-  const tag = wanted.slice(0, 2).toLowerCase();
-  language = tag === "de" ? "de" : "en";
+/** Words of a part that came later; another language has them already. @param {Record<string, string>} words */
+export function learn(words) {
+  texts = { ...words, ...texts };
 }
 
 /**
@@ -351,7 +174,7 @@ export function speak(wanted) {
  * @returns {string}
  */
 export function say(key, values) {
-  const text = languages[language][key];
+  const text = texts[key] ?? "";
   return values ? text.replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? "")) : text;
 }
 

@@ -1,22 +1,20 @@
 // <pinbox-toolbar>: puts the parts together, and puts itself into the page that loaded this module.
 
-import { barView, measureBar, settingsView } from "./bar.js";
+import { barView, measureBar } from "./bar.js";
 import { cardView, why } from "./card.js";
-import { envOf } from "./capture.js";
+import { envOf, viewOf } from "./capture.js";
 import { deepFocus, draw, h, isField, route } from "./dom.js";
-import { inboxView } from "./inbox.js";
 import { Layer } from "./layer.js";
-import { markdownOf } from "./markdown.js";
 import { Markers } from "./markers.js";
 import { blobOf } from "./outbox.js";
+import { fetchPart } from "./parts.js";
 import { Picker } from "./place.js";
 import { measureCard } from "./position.js";
 import { labelOfTarget } from "./selector.js";
-import { shoot } from "./shot.js";
 import { agentOf, stateWord } from "./states.js";
 import { Store } from "./store.js";
 import { dress } from "./style.js";
-import { agentName, say, speak, spoken } from "./texts.js";
+import { agentName, en, say, speak, spoken } from "./texts.js";
 import { Witness } from "./witness.js";
 
 /** @typedef {import("./types.js").Config} Config */
@@ -28,6 +26,7 @@ import { Witness } from "./witness.js";
 /** @typedef {import("./types.js").Point} Point */
 /** @typedef {import("./types.js").HubEvent} HubEvent */
 /** @typedef {import("./bar.js").Dock} Dock */
+/** @typedef {import("./parts.js").More} More */
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */
 
 /**
@@ -58,7 +57,6 @@ export class App {
   constructor(host, root, config) {
     this.host = host;
     this.root = root;
-    speak(config.lang || navigator.language);
     this.store = new Store(config, () => this.later());
     this.store.heard = (event) => this.#heard(event);
     this.store.accepted = (entry, answer) => this.#accepted(entry, answer);
@@ -136,6 +134,8 @@ export class App {
     this.layer.start();
     this.store.start();
     this.draw();
+    // Before it is needed, and after all that the page itself has to do.
+    (window.requestIdleCallback ?? setTimeout)(() => this.rest().catch(() => {}));
   }
 
   stop() {
@@ -168,7 +168,7 @@ export class App {
     this.host.toggleAttribute("data-placing", this.picker.isOn);
     const thread = this.nodes.get("thread");
     const wasAtEnd = thread ? thread.scrollHeight - thread.scrollTop - thread.clientHeight < 40 : true;
-    draw(this.stage, [...this.markers.view(), ...this.picker.view(), ...barView(this), ...inboxView(this), ...cardView(this), ...settingsView(this), ...this.#toastView()]);
+    draw(this.stage, [...this.markers.view(), ...this.picker.view(), ...barView(this), ...(this.more?.inboxView(this) ?? []), ...cardView(this), ...(this.more?.settingsView(this) ?? []), ...this.#toastView()]);
     if (thread?.isConnected && wasAtEnd) thread.scrollTop = thread.scrollHeight;
     this.#place();
     this.#warnOf(this.store.entries);
@@ -183,8 +183,8 @@ export class App {
 
   #pageChanged() {
     this.markers.stale();
-    if (this.markers.view_ !== "" && this.layer.href === location.href) return;
-    this.later();
+    // Another view of a one-page app has other pins.
+    if (this.markers.view_ !== viewOf(location.href)) this.later();
   }
 
   /** @param {Partial<Ui>} change */
@@ -482,7 +482,7 @@ export class App {
     this.draw();
     try {
       if (!element) throw new Error(say("gone"));
-      draft.shot = await shoot(element, this.view);
+      draft.shot = await (await this.rest()).shoot(element, this.view);
     } catch (error) {
       draft.shotError = error instanceof Error ? error.message : String(error);
     }
@@ -499,9 +499,11 @@ export class App {
       if (innerWidth < 720) this.#letGo();
     }
     Object.assign(this.ui, { inbox: on, menu: false });
-    this.draw();
-    if (on) this.root.getElementById(`tab-${this.ui.tab}`)?.focus({ preventScroll: true });
-    else this.#giveFocusBack(null);
+    if (on) this.#withRest(() => this.root.getElementById(`tab-${this.ui.tab}`)?.focus({ preventScroll: true }));
+    else {
+      this.draw();
+      this.#giveFocusBack(null);
+    }
   }
 
   /** From a row of the inbox to the pin. @param {Pin} pin */
@@ -555,8 +557,7 @@ export class App {
   openSettings(atName = false) {
     this.backTo = deepFocus();
     Object.assign(this.ui, { settings: true, menu: false });
-    this.draw();
-    this.nodes.get(atName ? "name" : "modal")?.focus({ preventScroll: true });
+    this.#withRest(() => this.nodes.get(atName ? "name" : "modal")?.focus({ preventScroll: true }));
   }
 
   closeSettings() {
@@ -569,10 +570,41 @@ export class App {
   async copy(pins) {
     const wanted = pins ?? this.store.list().filter((pin) => pin.status === "open");
     await Promise.all(wanted.slice(0, 20).map((pin) => this.store.readThread(pin.id)));
-    const texts = wanted.map((pin) => markdownOf(pin, this.store.threads.get(pin.id) ?? [], labelOfTarget(pin.target), stateWord(this.store.state(pin), this.store.facts(pin))));
-    const text = `${texts.join("\n\n")}\n`;
-    const isCopied = await copyText(text, this.view);
-    this.toast(!isCopied ? say("copy_failed") : pins ? say("copied_one") : say("copied", { n: wanted.length }));
+    try {
+      const { copyText, markdownOf } = await this.rest();
+      const texts = wanted.map((pin) => markdownOf(pin, this.store.threads.get(pin.id) ?? [], labelOfTarget(pin.target), stateWord(this.store.state(pin), this.store.facts(pin))));
+      const isCopied = await copyText(`${texts.join("\n\n")}\n`, this.view);
+      this.toast(!isCopied ? say("copy_failed") : pins ? say("copied_one") : say("copied", { n: wanted.length }));
+    } catch (error) {
+      this.toast(/** @type {Error} */ (error).message);
+    }
+  }
+
+  /** Draws, and draws again when what it takes had to be fetched. @param {() => void} drawn */
+  #withRest(drawn) {
+    const show = () => {
+      this.draw();
+      if (this.more) drawn();
+    };
+    show();
+    if (!this.more)
+      this.rest().then(show, (/** @type {Error} */ error) => {
+        Object.assign(this.ui, { inbox: false, settings: false });
+        this.toast(error.message);
+      });
+  }
+
+  /** What is not in the first file. Fails where it cannot be had, in words for people. @returns {Promise<More>} */
+  async rest() {
+    if (this.more) return this.more;
+    try {
+      /** @type {More} */
+      const more = await fetchPart(this.store.wire.endpoint, "more");
+      if (!this.more) more.furnish(this);
+      return (this.more = more);
+    } catch (error) {
+      throw new Error(say("part_missing"), { cause: error });
+    }
   }
 
   // --- what the hub says --------------------------------------------------------------------------
@@ -624,6 +656,8 @@ export class App {
   toastTimer = undefined;
   /** @type {Element | null} */
   backTo = null;
+  /** @type {More | null} */
+  more = null;
 }
 
 /** @param {string} text @param {HTMLElement} place @returns {Promise<boolean>} */
@@ -711,7 +745,12 @@ export class PinboxToolbarElement extends HTMLElement {
   #soon() {
     if (this.isAsked || this.app) return;
     this.isAsked = true;
-    queueMicrotask(() => {
+    queueMicrotask(async () => {
+      const { endpoint, lang } = this.#config();
+      const tag = (lang || navigator.language).slice(0, 2).toLowerCase();
+      // In English where the other words cannot be had.
+      const words = tag === "de" ? await fetchPart(endpoint, tag).catch(() => null) : null;
+      speak(words ? tag : "en", words ?? en);
       this.isAsked = false;
       if (!this.isConnected || this.app) return;
       const root = this.shadowRoot ?? this.attachShadow({ mode: "open" });

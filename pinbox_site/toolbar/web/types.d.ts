@@ -123,3 +123,9 @@ export interface Draft {
 
 /** What is known of a thread without having read all of it. */
 export interface Tail { role: Message["role"]; at: string; count: number; origin?: string }
+
+declare global {
+  /** Set by bundle.py: what the parts are made from, and what they are given. */
+  const STAMP: string;
+  const KIT: Record<string, unknown>;
+}
