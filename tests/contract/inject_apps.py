@@ -1,4 +1,4 @@
-"""The same small site in Django, Flask, Starlette and by hand: pages, and what looks like one."""
+"""The same small site in five frameworks and by hand: pages, and what looks like one."""
 
 import asyncio
 import contextlib
@@ -7,6 +7,8 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from starlette.requests import Request
 
 from pinbox.inject import AsgiMiddleware, WsgiMiddleware, add_to_flask
 
@@ -179,6 +181,36 @@ def starlette(project: Path) -> Iterator[Site]:
 
 
 @contextlib.contextmanager
+def fastapi(project: Path) -> Iterator[Site]:
+    from fastapi import FastAPI
+    from fastapi.responses import Response, StreamingResponse
+
+    app = FastAPI(debug=True)
+    app.add_middleware(AsgiMiddleware, project=project)
+
+    @app.get("/stream")
+    async def streamed() -> Any:
+        return StreamingResponse(async_stream(), media_type="text/html")
+
+    @app.get("/unchanged")
+    async def unchanged() -> Any:
+        return Response(status_code=304, headers={"ETag": ETAG})
+
+    @app.get("/failing")
+    async def failing() -> Any:
+        raise RuntimeError("of the app itself")
+
+    @app.get("/{name:path}")
+    @app.head("/{name:path}")
+    def view(request: Request) -> Any:
+        status, headers, body = answer_to(request.url.path)
+        return Response(body, status_code=status, headers=headers)
+
+    with web.asgi(app) as site:
+        yield site
+
+
+@contextlib.contextmanager
 def plain_wsgi(project: Path) -> Iterator[Site]:
     """A generator, whose head comes with its first part, as PEP 3333 allows."""
 
@@ -208,5 +240,6 @@ SITES: dict[str, Callable[[Path], contextlib.AbstractContextManager[Site]]] = {
     "django-async": django_async,
     "flask": flask,
     "starlette": starlette,
+    "fastapi": fastapi,
     "wsgi": plain_wsgi,
 }

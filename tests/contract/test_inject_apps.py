@@ -1,4 +1,4 @@
-"""The toolbar in the pages of real Django, Flask and Starlette apps, over HTTP, with a real hub."""
+"""The toolbar in the pages of real apps of five frameworks, over HTTP, with a real hub."""
 
 import json
 import os
