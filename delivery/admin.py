@@ -66,7 +66,7 @@ class DeliveryStatusFilter(ChoiceFilter):
 class AdapterFilter(ChoiceFilter):
     title = "adapter"
     parameter_name = "adapter"
-    choices_known = ("hooks", "openclaw", "resume", "webhook", "none")
+    choices_known = ("codex", "hooks", "openclaw", "resume", "webhook", "none")
 
 
 class AcknowledgedFilter(ChoiceFilter):

@@ -188,6 +188,14 @@ def _token(environ: Mapping[str, str], name: str, setting: str) -> str:
     return token
 
 
+# --- codex ----------------------------------------------------------------------------------------
+
+
+def codex_queue(environ: Mapping[str, str] = os.environ) -> bool:
+    """PINBOX_CODEX_QUEUE: a Codex session that waits for a person is woken for what is new."""
+    return flag(environ, "PINBOX_CODEX_QUEUE", default=False)
+
+
 # --- resume ---------------------------------------------------------------------------------------
 
 #: Milliseconds that a resumed agent may work.
@@ -247,6 +255,7 @@ _CHECKED: Final[dict[str, Callable[[Mapping[str, str]], object]]] = {
     "pinbox.E014": resume_timeout,
     "pinbox.E015": resume_permissions,
     "pinbox.E016": resume_variables,
+    "pinbox.E017": codex_queue,
 }
 
 

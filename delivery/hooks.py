@@ -22,7 +22,8 @@ from sessions_app import services as sessions
 from sessions_app.liveness import Process
 from sessions_app.models import AgentSession
 
-from . import clock, handover, ledger
+from . import clock, handover, ledger, turns
+from .handover import HandedOver
 
 #: "<pid>:<start>" of the agent program, from the hook's own parent.
 PROCESS_HEADER: Final = "x-pinbox-ppid"
@@ -63,20 +64,27 @@ def answer(call: HookCall, *, process: Process | None, now: datetime) -> str:
         match call.event:
             case "SessionStart":
                 session = _start(call, process, now)
+                turns.began(session.id)
                 if not call.is_heard:
                     return ""
                 return handover.at_a_prompt(session, by="hooks", now=now, is_start=True).text
             case "UserPromptSubmit":
                 session = _seen(call, known, process, now)
+                turns.began(session.id)
                 return handover.at_a_prompt(session, by="hooks", now=now).text
             case "Stop" if known is None or not known.superseded_by:
                 session = _seen(call, known, process, now)
+                held = HandedOver()
                 if not call.stop_hook_active:
-                    return handover.at_a_stop(session, now=now).text
+                    held = handover.at_a_stop(session, now=now)
+                if not held.text:
+                    turns.ended(session.id, now=now)
+                return held.text
             case "Stop":
                 pass  # the late stop of a conversation that goes on under another key
             case "SessionEnd":
                 if known is not None and not sessions.is_farewell_of_another(known, process):
+                    turns.began(known.id)
                     ledger.end_session(known, now=now)
     return ""
 

@@ -11,13 +11,14 @@ from typing import Final
 from sessions_app.liveness import presence
 from sessions_app.models import AgentSession
 
-from . import configuration
+from . import configuration, turns
 from .adapters import Adapter, Target
 from .models import SilencedWebhook
 from .retry import PULLS
 
 #: Name -> module and class in `delivery.adapters`, in the order of `adapters.ORDER`.
 ADAPTERS: Final = {
+    "codex": "codex:CodexAdapter",
     "hooks": "hooks:HooksAdapter",
     "openclaw": "openclaw:OpenClawAdapter",
     "resume": "resume:ResumeAdapter",
@@ -44,6 +45,8 @@ def target(session: AgentSession | None, *, now: datetime) -> Target | None:
         key=session.key,
         cwd=session.cwd,
         presence=presence(session, now=now),
+        # Of one whose process is not known, nobody can tell that it is still there.
+        idle_since=turns.idle_since(session.id) if session.pid_is_ours else None,
     )
 
 

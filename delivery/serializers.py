@@ -15,7 +15,7 @@ class DeliveryShape(serializers.Serializer[Any]):
     eventSeq = serializers.IntegerField(min_value=1)
     pinId = serializers.CharField()
     sessionId = serializers.CharField(allow_null=True)
-    adapter = serializers.ChoiceField(["none", "hooks", "openclaw", "resume", "webhook"])
+    adapter = serializers.ChoiceField(["none", "codex", "hooks", "openclaw", "resume", "webhook"])
     status = serializers.ChoiceField(Delivery.Status.values)
     attempts = serializers.IntegerField(min_value=0)
     dueAt = serializers.CharField(allow_null=True)

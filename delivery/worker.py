@@ -625,7 +625,10 @@ def _settle(row: Delivery, result: Result, now: datetime) -> None:
         case Attempt.Outcome.ACCEPTED:
             row.due_at = now + reach.window()
             row.last_error = None
-            _redirect(row, now)
+            if not _redirect(row, now) and result.arrived and result.arrived.is_only_called:
+                session = AgentSession.objects.filter(pk=row.session_id).first()
+                row.adapter, row.due_at = reach.first(session, now=now)
+                row.pushed_at = None
         case Attempt.Outcome.RELEASED:
             row.due_at, row.pushed_at = now, None
             _redirect(row, now)

@@ -7,6 +7,7 @@ An adapter takes a parcel out of the hub and says what it saw happen. It knows n
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Literal, Protocol
 
 from pinbox.contract import PinboxError
@@ -24,7 +25,7 @@ __all__ = [
 __all__ += ["Process", "Reason", "Target"]
 
 #: Adapters in the order in which they are tried.
-ORDER: Final = ("hooks", "openclaw", "resume", "webhook")
+ORDER: Final = ("codex", "hooks", "openclaw", "resume", "webhook")
 
 #: Bytes of what a program said that are kept with an attempt.
 MAX_OUTPUT_BYTES: Final = 16 * 1024
@@ -48,13 +49,16 @@ Reason = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A session, as an adapter needs it."""
+    """A session, as an adapter needs it. `idle_since`: its last turn was seen to end then, and none
+    to begin.
+    """
 
     id: str
     agent: str
     key: str
     cwd: str | None
     presence: Presence
+    idle_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +83,12 @@ class Parcel:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """The parcel arrived. `is_accepted_only`: the other side took it, but whether it is in the
-    agent's context was not seen. `output` is what the other side said.
+    agent's context was not seen. `is_only_called` as well: nothing was brought, the session was
+    asked to come, and its hooks take the rows as ever. `output` is what the other side said.
     """
 
     is_accepted_only: bool = False
+    is_only_called: bool = False
     output: str = ""
 
 
