@@ -10,6 +10,7 @@ import httpx2
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -90,8 +91,9 @@ async def subscribed(client, news, *uris):
     async with listening as stream, anyio.create_task_group() as tasks:
 
         async def hear():
-            async for event in stream:
-                news.add(getattr(event, "uri", "list"))
+            with contextlib.suppress(SubscriptionLost):  # the server went away
+                async for event in stream:
+                    news.add(getattr(event, "uri", "list"))
 
         tasks.start_soon(hear)
         yield

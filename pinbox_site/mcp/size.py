@@ -53,7 +53,7 @@ def rows(pins: Sequence[Mapping[str, Any]], room: int) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for pin in pins:
         made = row(pin)
-        room -= size_of(made) + 4 * len(made) + 8  # moved right by two levels, and a comma
+        room -= size_of([[made]])  # as far to the right as it will stand
         if found and room < 0:
             break
         found.append(made)

@@ -293,6 +293,22 @@ def test_only_sockets_that_said_hello_count_as_connected_toolbars():
     asyncio.run(play())
 
 
+def test_a_socket_that_need_not_keep_the_hub_does_not_and_is_no_toolbar():
+    async def play():
+        async with Process() as hub:
+            await hub.join(keepsHub=False)
+            assert (hub.live.followers, hub.live.keepers) == (1, 0)
+            assert not hub.live.is_lively()
+            await drop()  # nor does what happens
+            assert not hub.live.is_lively()
+            page, _ = await hub.join(keepsHub="false")  # which says nothing
+            assert hub.live.is_lively()
+            await page.leave()
+            assert not hub.live.is_lively()
+
+    asyncio.run(play())
+
+
 # --- catch-up and live ----------------------------------------------------------------------------
 
 
