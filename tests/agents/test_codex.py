@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from delivery.adapters.codex import LINE
 from pinbox.checks import codex_trust
 from pinbox.checks.throwaway import ThrowAway
 
@@ -204,3 +205,26 @@ def test_hooks_of_the_user_are_trusted_for_every_project(here: Here) -> None:
     assert states(place) == {"untrusted"}
     codex.trust_hooks(place)
     assert states(place) == {"trusted"}
+
+
+# --- waking a session that waits ------------------------------------------------------------------
+
+
+def test_an_idle_session_in_a_terminal_is_woken_and_its_hook_brings_the_pin(trusted: Here) -> None:
+    place, model = trusted
+    place = replace(place, more={**place.more, "PINBOX_CODEX_QUEUE": "1"})
+    place.pinbox("summary")  # the hub starts with the setting
+    with codex.terminal(place, "Begin.") as window:
+        window.until(lambda: model.requests, timeout=30, name="asked the model")
+        window.until(lambda: b"Worked for" in window.screen, timeout=15, name="done with it")
+        pin_id = place.drop_pin(WORDS)
+        window.until(lambda: model.saw(WORDS), timeout=30, name="woken with the pin")
+
+        (number,) = model.saw(WORDS)
+        texts = list(strings(model.requests[number]["input"]))
+        assert number == 1
+        assert LINE in texts
+        (row,) = place.get(f"/pins/{pin_id}/deliveries")
+        assert (row["status"], row["handedOverBy"]) == ("delivered", "hooks")
+        (attempt,) = place.get(f"/deliveries/{row['id']}/attempts")
+        assert (attempt["adapter"], attempt["outcome"]) == ("codex", "accepted")
