@@ -24,8 +24,8 @@ _USAGE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the model says next: a text that ends the turn, a shell command for the agent to run, or
-    the prompt of a subagent for it to start.
+    """What the model says next: a text that ends the turn, a shell command for the agent to run,
+    the prompt of a subagent for it to start, or any other tool by its name, with its input.
 
     `meanwhile` is called before the answer is sent, while the agent waits for it. With `asked`, it
     is for the conversation whose first message holds that text.
@@ -36,6 +36,7 @@ class Answer:
     status: int = 0
     command: str = ""
     subagent: str = ""
+    tool: tuple[str, Body] | None = None
     asked: str = ""
     meanwhile: Callable[[], object] | None = None
 
@@ -225,6 +226,8 @@ def _block(answer: Answer) -> tuple[Body, str]:
     elif answer.subagent:
         name, told = "Task", {"prompt": answer.subagent, "description": "a part of the task"}
         told["subagent_type"] = "general-purpose"
+    elif answer.tool:
+        name, told = answer.tool
     else:
         return {"type": "text", "text": answer.text}, "end_turn"
     block_id = f"toolu_{uuid.uuid4().hex[:20]}"
