@@ -252,9 +252,22 @@ class LogFile(logging.handlers.RotatingFileHandler):
         return open(descriptor, "a", encoding="utf-8", errors="backslashreplace")
 
 
+class QuietFormatter(logging.Formatter):
+    """Of an exception only its type: its text, and the lines of a traceback, may quote a pin or a
+    password. That holds for what libraries log of their own, too.
+    """
+
+    converter = staticmethod(time.gmtime)
+
+    def formatException(self, ei: Any) -> str:
+        return "" if ei[0] is None else f"({ei[0].__qualname__})"
+
+    def formatStack(self, stack_info: str) -> str:
+        return "(stack left out)"
+
+
 def _set_up_logging(folder: Path, *, detached: bool) -> None:
-    formatter = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
-    formatter.converter = time.gmtime
+    formatter = QuietFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handlers: list[logging.Handler] = [LogFile(folder / daemon.LOG_FILE, owns_output=detached)]
     if not detached:
         handlers.append(logging.StreamHandler())

@@ -38,7 +38,7 @@ class Summary(APIView):
                 **selectors.tally(),
                 "lastEventSeq": event_log.last_seq(),
                 "sessions": AgentSession.objects.filter(ended_at=None).count(),
-                "connectedToolbars": live_log.keepers,
+                "connectedToolbars": live_log.toolbars,
                 "agents": present_agents(),
             }
         )

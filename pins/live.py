@@ -3,11 +3,13 @@ pages they share. The protocol of a socket is `consumers`' business.
 
 News is only ever "there is something newer than N". What it is comes from the log, so news that is
 lost, doubled or late costs time and no event: whoever follows looks for itself every LOOK_EVERY_S.
+Processes that share a log tell each other how many toolbars they have along with it.
 """
 
 import asyncio
 import contextlib
 import logging
+import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterator
@@ -41,6 +43,12 @@ _PAGE_KEPT_S: Final = 600.0
 LOOK_EVERY_S: Final = 2.0
 #: Seconds after which a log that could not be read is tried again.
 _RETRY_S: Final = 1.0
+#: The same for a layer that is not there, in the end.
+_LONGEST_RETRY_S: Final = 30.0
+#: Seconds a layer may take for a message.
+_TELL_S: Final = 5.0
+#: How often another process may fail to say how many toolbars it has, before it counts as gone.
+_TOLD_TIMES: Final = 3
 #: Seconds for which followers who saw nothing new still count as somebody's work: a page that was
 #: left open over night does not keep a hub for ever.
 LIVELY_S: Final = 12 * 3600.0
@@ -108,7 +116,8 @@ def read_page(after: int, page_bytes: int) -> Page:
 class LiveLog:
     """Follows the log for the sockets of one event loop.
 
-    `newer`, `followers` and `keepers` may be used from any thread, all else from the loop only.
+    `newer`, `followers`, `keepers` and `toolbars` may be used from any thread, all else from the
+    loop only.
     """
 
     def __init__(
@@ -128,12 +137,21 @@ class LiveLog:
         self._layer: Layer | None = None
         self._lively_until = clock()
         self._newest = 0
+        #: The newest event of this process' own.
+        self._written = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._news = asyncio.Event()
         self._pages: OrderedDict[int, asyncio.Task[Page]] = OrderedDict()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._looking: asyncio.Task[None] | None = None
+        # Among the processes that share the log.
+        self._name = secrets.token_hex(4)
+        self._telling: asyncio.Task[None] | None = None
+        self._untold = False
+        self._layer_fault = ""
+        #: Toolbars of another process, and until when it is good, by the clock.
+        self._others: dict[str, tuple[int, float]] = {}
 
     # --- news -------------------------------------------------------------------------------------
 
@@ -150,9 +168,9 @@ class LiveLog:
                 loop.call_soon_threadsafe(self._publish, seq)
 
     def _publish(self, seq: int) -> None:
+        self._written = max(seq, self._written)
         self._hear(seq)
-        if self._layer is not None:
-            self._start(self._tell_others(self._layer, seq))
+        self._tell_others()
 
     def _hear(self, seq: int) -> None:
         if seq > self._newest:
@@ -161,23 +179,75 @@ class LiveLog:
             self._news.set()
             self._news.clear()
 
-    async def _tell_others(self, layer: Layer, seq: int) -> None:
-        try:
-            await layer.group_send(_GROUP, {"type": "log.newer", "seq": seq})
-        except Exception as error:  # whatever a layer raises: the others look for themselves
-            logger.warning("news of the log was not passed on: %s", type(error).__name__)
+    def _tell_others(self) -> None:
+        """Let other processes know how things stand here: in one message, whatever comes while one
+        is under way.
+        """
+        self._untold = True
+        if self._layer is not None and (self._telling is None or self._telling.done()):
+            self._telling = self._start(self._tell(self._layer))
+
+    async def _tell(self, layer: Layer) -> None:
+        while self._untold:
+            self._untold = False
+            news = {
+                "type": "log.newer",
+                "seq": self._written,
+                "from": self._name,
+                "toolbars": self.keepers,
+            }
+            try:
+                async with asyncio.timeout(_TELL_S):
+                    await layer.group_send(_GROUP, news)
+            except Exception as error:  # whatever a layer raises: the others look for themselves
+                self._layer_is(type(error).__name__)
+            else:
+                self._layer_is("")
+
+    def _layer_is(self, fault: str) -> None:
+        """Say so when the layer is lost, and when it is back, once each."""
+        if fault and not self._layer_fault:
+            logger.warning("news does not pass between processes just now: %s", fault)
+        elif self._layer_fault and not fault:
+            logger.info("news passes between processes again")
+        self._layer_fault = fault
+
+    async def _keep_telling(self) -> None:
+        while True:
+            self._tell_others()
+            await asyncio.sleep(self._look_every_s)
 
     async def _listen(self, layer: Layer) -> None:
-        """Hear what other processes wrote, for as long as this one lives."""
+        """Hear what other processes know, for as long as this one lives."""
+        wait_s = _RETRY_S
         while True:
             try:
                 channel = await layer.new_channel()
                 await layer.group_add(_GROUP, channel)
                 while True:
-                    self._hear(int((await layer.receive(channel))["seq"]))
+                    self._hear_from(await layer.receive(channel))
+                    wait_s = _RETRY_S
             except Exception as error:  # whatever a layer raises: until it is back, we look
-                logger.warning("news of other processes is not heard: %s", type(error).__name__)
-                await asyncio.sleep(_RETRY_S)
+                self._layer_is(type(error).__name__)
+                await asyncio.sleep(wait_s)
+                # Each try leaves a queue behind in Redis' layer.
+                wait_s = min(2 * wait_s, _LONGEST_RETRY_S)
+
+    def _hear_from(self, news: dict[str, Any]) -> None:
+        self._hear(int(news["seq"]))
+        if news["from"] != self._name:
+            good_until = self._clock() + _TOLD_TIMES * self._look_every_s
+            self._others[news["from"]] = (int(news["toolbars"]), good_until)
+
+    @property
+    def toolbars(self) -> int:
+        """Sockets of pages, as far as it is known those of other processes too."""
+        now = self._clock()
+        others = list(self._others.items())
+        for name, (_, good_until) in others:
+            if good_until < now:
+                self._others.pop(name, None)
+        return self.keepers + sum(count for _, (count, until) in others if until >= now)
 
     async def _keep_looking(self) -> None:
         """Find what no news told of. Ends with the last follower."""
@@ -196,6 +266,7 @@ class LiveLog:
         self._layer = self._make_layer()
         if self._layer is not None:
             self._start(self._listen(self._layer))
+            self._start(self._keep_telling())
 
     @contextlib.contextmanager
     def following(self, *, keeps_hub: bool = True) -> Iterator[None]:
@@ -205,6 +276,7 @@ class LiveLog:
             self._lively_until = self._clock() + LIVELY_S
         self.followers += 1
         self.keepers += keeps_hub
+        self._tell_others()
         if self._looking is None or self._looking.done():
             self._looking = self._start(self._keep_looking())
         try:
@@ -212,6 +284,7 @@ class LiveLog:
         finally:
             self.followers -= 1
             self.keepers -= keeps_hub
+            self._tell_others()
 
     def is_lively(self) -> bool:
         """Whether somebody needs the hub to follow, and something happened in the last LIVELY_S

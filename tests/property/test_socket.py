@@ -13,6 +13,7 @@ from pins import live
 from pins.models import Event
 from pins.signals import event_committed
 from tests.sockets import Process, drop, tokens
+from tests.wait import wait_until
 
 CLIENTS = 3
 #: Seconds after which a process finds what no news told of.
@@ -20,11 +21,12 @@ LOOK_EVERY_S = 0.02
 
 
 class LossyLayer:
-    """A layer between two processes that loses, doubles and invents news, as it is told."""
+    """A layer between two processes that loses, doubles, delays and invents news, as it is told."""
 
     def __init__(self):
         self.fate = "pass"
         self._queues = {}
+        self._late = []
 
     async def new_channel(self):
         return f"channel-{len(self._queues)}"
@@ -38,11 +40,17 @@ class LossyLayer:
     async def group_send(self, group, message):
         if self.fate == "break":
             raise ConnectionError("no layer")
+        if self.fate == "delay":
+            self._late.append(message)
+            return
+        # What was late comes after what was not.
+        times = {"pass": 1, "lose": 0, "double": 2, "invent": 1}[self.fate]
+        told, self._late = [message] * times + self._late, []
+        if self.fate == "invent":
+            told = [{**news, "seq": 10**6} for news in told]
         for queue in self._queues.values():
-            for _ in range({"pass": 1, "lose": 0, "double": 2, "invent": 1}[self.fate]):
-                queue.put_nowait(
-                    {**message, "seq": 10**6} if self.fate == "invent" else dict(message)
-                )
+            for news in told:
+                queue.put_nowait(dict(news))
 
 
 class Client:
@@ -130,6 +138,7 @@ class World:
 
 
 PROCESS, CLIENT = st.integers(0, 1), st.integers(0, CLIENTS - 1)
+FATES = ["pass", "lose", "double", "delay", "invent", "break"]
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("write"), PROCESS, st.integers(1, 12)),
@@ -137,7 +146,7 @@ STEPS = st.lists(
         st.tuples(st.just("drop"), CLIENT),
         st.tuples(st.just("read"), CLIENT),
         st.tuples(st.just("restart"), PROCESS),
-        st.tuples(st.just("layer"), st.sampled_from(["pass", "lose", "double", "invent", "break"])),
+        st.tuples(st.just("layer"), st.sampled_from(FATES)),
     ),
     min_size=4,
     max_size=25,
@@ -157,6 +166,10 @@ async def play(steps):
         await world.do(("write", 0, 1))
         await world.settle(newest + 1)
         assert all(client.socket.is_silent() for client in world.clients)
+        # As soon as news passes, each process knows of the toolbars of both.
+        world.layer.fate = "pass"
+        for live_log in [process.live for process in world.processes]:
+            await asyncio.to_thread(wait_until, lambda log=live_log: log.toolbars == CLIENTS)
         event(f"joins: {max(client.joins for client in world.clients)}")
         return [client.events for client in world.clients]
 
