@@ -57,12 +57,17 @@ class McpDoor:
 
     async def _loaded(self) -> Any:
         async with self._loading:
-            if self._server is None:
-                try:
-                    http = await asyncio.to_thread(importlib.import_module, "pinbox_site.mcp.http")
-                except ImportError as error:
-                    raise _not_installed() from error
-                self._server = http.HttpServer(self._app, self._live)
+            with idle.idle.busy():
+                if self._server is None or self._server.has_ended:
+                    try:
+                        http = await asyncio.to_thread(
+                            importlib.import_module, "pinbox_site.mcp.http"
+                        )
+                    except ImportError as error:
+                        raise _not_installed() from error
+                    server = http.HttpServer(self._app, self._live)
+                    await server.start()
+                    self._server = server
         return self._server
 
     async def close(self) -> None:

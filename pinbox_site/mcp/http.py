@@ -34,14 +34,15 @@ _PASSED_ON: Final = ("authorization", "host")
 
 
 class HttpServer:
-    """Started in the hub's loop, by the first request."""
+    """Made and started in the hub's loop, by the first request."""
+
+    _running: asyncio.Task[None]
 
     def __init__(self, app: App, live: LiveLog) -> None:
         logging.getLogger("mcp").setLevel(logging.CRITICAL)  # what it says may quote a message
         self._app = app
         self._live = live
         self._feed = Feed()
-        self._ready = asyncio.get_running_loop().create_future()
         made = server.build(
             ask_of=lambda ctx: _Ask(app, cast(Request, ctx.request)),
             feed=self._feed,
@@ -56,15 +57,26 @@ class HttpServer:
             max_sessions=_MAX_SESSIONS,
             max_request_body_size=MAX_BODY_BYTES,
         )
-        self._running = asyncio.create_task(self._run())
 
-    async def _run(self) -> None:
-        async with self._manager.run():
-            self._ready.set_result(None)
-            await asyncio.Event().wait()
+    async def start(self) -> None:
+        """Return when requests may come. Raises whatever kept it from starting."""
+        ready = asyncio.get_running_loop().create_future()
+
+        async def run() -> None:
+            async with self._manager.run():
+                ready.set_result(None)
+                await asyncio.Event().wait()
+
+        self._running = asyncio.create_task(run())
+        await asyncio.wait({ready, self._running}, return_when=asyncio.FIRST_COMPLETED)
+        if self._running.done():
+            self._running.result()
+
+    @property
+    def has_ended(self) -> bool:
+        return self._running.done()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await asyncio.shield(self._ready)
         await self._manager.handle_request(scope, receive, send)
 
     async def close(self) -> None:

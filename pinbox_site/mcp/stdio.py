@@ -33,7 +33,16 @@ _ANSWER_S: Final = 15.0
 #: Seconds between two attempts to reach the socket: doubled each time, up to the second.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 5.0
 _OPEN_S: Final = 10.0
-_GONE: Final = (project.NoHub, PinboxError, WebSocketException, OSError, ValueError)
+#: What ends the hearing of one hub; the last two, a frame that is none of ours.
+_GONE: Final = (
+    project.NoHub,
+    PinboxError,
+    WebSocketException,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+)
 #: Bytes of a frame: an event can be as large as that.
 _MAX_FRAME_BYTES: Final = 4 * 1024 * 1024
 #: Events before the newest that are looked at when the first hub is found: those among them count

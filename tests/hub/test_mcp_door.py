@@ -73,12 +73,15 @@ def test_a_stream_ends_with_its_token(monkeypatch):
     monkeypatch.setattr(auth, "verifier", lambda: verifier)
     monkeypatch.setattr(mcp_door, "_RECHECK_S", 0.0)
 
-    async def stream(scope, receive, send):
-        await asyncio.Event().wait()
+    class Stream:
+        has_ended = False
+
+        async def __call__(self, scope, receive, send):
+            await asyncio.Event().wait()
 
     async def main():
         door = McpDoor(nobody, None)
-        door._server = stream
+        door._server = Stream()
         with pytest.raises(PinboxError, match="expired"):
             await asyncio.wait_for(post(door), 10)
 

@@ -136,7 +136,7 @@ def test_who_subscribed_is_told(hub, mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_open_stream_neither_keeps_a_hub_nor_delays_its_stop(place, mode):
-    place.environ["PINBOX_IDLE_MS"] = "1000"
+    place.environ["PINBOX_IDLE_MS"] = "3000"
     place.run("list")
 
     async def main():
