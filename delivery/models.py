@@ -37,6 +37,8 @@ class Delivery(models.Model):
     #: Since when a push of it is under way, or accepted and not yet confirmed. Such a row is not
     #: told again by a pull.
     pushed_at = models.DateTimeField(null=True, blank=True)
+    #: That push only wakes the session, which then asks: a pull still brings what is new.
+    is_wake = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ("-id",)

@@ -8,7 +8,7 @@ from hashlib import sha256
 from importlib import import_module
 from typing import Final
 
-from sessions_app.liveness import presence
+from sessions_app.liveness import Presence, presence
 from sessions_app.models import AgentSession
 
 from . import configuration, turns
@@ -24,6 +24,10 @@ ADAPTERS: Final = {
     "resume": "resume:ResumeAdapter",
     "webhook": "webhook:WebhookAdapter",
 }
+
+
+#: Agents that have both: a way to be pushed to, and a plugin of ours that asks.
+_PLUGINS: Final = frozenset({"openclaw"})
 
 
 @lru_cache
@@ -50,9 +54,23 @@ def target(session: AgentSession | None, *, now: datetime) -> Target | None:
     )
 
 
+def is_asking(session: AgentSession | None, *, now: datetime) -> bool:
+    """Whether a plugin of ours runs where a push would go: it asks at each turn, so the push has
+    only to start one. Without a process no plugin has spoken of the session.
+    """
+    return (
+        session is not None
+        and session.agent in _PLUGINS
+        and session.pid is not None
+        and presence(session, now=now) is Presence.LIVE
+    )
+
+
 def reachable(session: AgentSession | None, *, now: datetime) -> Iterator[str]:
     """Lazily, because most often the first is wanted."""
     aim = target(session, now=now)
+    if is_asking(session, now=now) and not adapter("openclaw").reaches(aim):
+        yield "hooks"
     for name in ADAPTERS:
         if adapter(name).reaches(aim) and not (name == "webhook" and is_silenced()):
             yield name

@@ -59,7 +59,7 @@ def pending(session_id: str, limit: int) -> list[Row]:
     """What waits for the session, newest first."""
     return fetch(
         "SELECT id, event_seq, pin_id FROM delivery_delivery"
-        " WHERE session_id = %s AND status = 'pending' AND pushed_at IS NULL"
+        " WHERE session_id = %s AND status = 'pending' AND (pushed_at IS NULL OR is_wake)"
         " ORDER BY event_seq DESC LIMIT %s",
         [session_id, limit],
     )
@@ -72,7 +72,7 @@ def pending_unseen(session_id: str, most_holds: int, limit: int) -> list[Row]:
     return fetch(
         "SELECT d.id, d.event_seq, d.pin_id FROM delivery_delivery d"
         " LEFT JOIN delivery_showing s ON s.session_id = d.session_id AND s.pin_id = d.pin_id"
-        " WHERE d.session_id = %s AND d.status = 'pending' AND d.pushed_at IS NULL"
+        " WHERE d.session_id = %s AND d.status = 'pending' AND (d.pushed_at IS NULL OR d.is_wake)"
         " AND (s.id IS NULL OR (s.holds < %s AND s.seen_seq < d.event_seq))"
         " ORDER BY d.event_seq DESC LIMIT %s",
         [session_id, most_holds, limit],
@@ -105,7 +105,7 @@ def shown(session_id: str, pin_ids: list[str]) -> set[str]:
         "SELECT pin_id FROM delivery_showing WHERE session_id = %s AND pin_id IN %s"
         " UNION SELECT pin_id FROM delivery_delivery"
         " WHERE session_id = %s AND pin_id IN %s"
-        " AND (status = 'delivered' OR pushed_at IS NOT NULL)",
+        " AND (status = 'delivered' OR (pushed_at IS NOT NULL AND NOT is_wake))",
         [session_id, pin_ids, session_id, pin_ids],
     )
     return {pin_id for (pin_id,) in rows}
@@ -117,7 +117,8 @@ def hand_over(row_ids: list[int], *, by: str, now: datetime) -> int:
         return 0
     return execute(
         "UPDATE delivery_delivery SET status = 'delivered', adapter = 'hooks', due_at = NULL,"
-        " last_error = NULL, handed_over_at = %s, handed_over_by = %s, updated_at = %s"
+        " pushed_at = NULL, last_error = NULL, handed_over_at = %s, handed_over_by = %s,"
+        " updated_at = %s"
         " WHERE id IN %s",
         [moment(now), by, moment(now), row_ids],
     )

@@ -25,7 +25,7 @@ from itertools import count
 from typing import Final
 
 from django.db import DatabaseError, close_old_connections, connection
-from django.db.models import F, Min, Q, QuerySet
+from django.db.models import F, Max, Min, Q, QuerySet
 
 from pinbox import project
 from pins.event_log import writer
@@ -169,6 +169,8 @@ class Worker:
                 return []
             adapter = first
             rows = _due(now).filter(session_id=session_id, adapter=adapter, pushed_at=None)
+        if session and reach.is_asking(session, now=now):
+            _join_a_wake(session, rows, now)
         if session and adapter == "resume" and presence(session, now=now) is not Presence.GONE:
             rows.update(due_at=now + retry.LEAVING_WAIT)
             return []
@@ -184,6 +186,7 @@ class Worker:
     ) -> Iterator[Job]:
         way = reach.adapter(adapter)
         lease = now + timedelta(seconds=way.timeout_s() + _LEASE_MARGIN_S)
+        is_asking = reach.is_asking(session, now=now)
         oldest = list(rows.order_by("event_seq")[: _ROWS if way.TAKES_MANY else most])
         for some in [oldest] if way.TAKES_MANY else [[row] for row in oldest]:
             newest_first = [(row.id, row.event_seq, row.pin_id) for row in reversed(some)]
@@ -193,8 +196,13 @@ class Worker:
             if not event:
                 _fail(rows.filter(pk__in=[row.id for row in some]), _NO_EVENT, now)
                 continue
+            is_wake = adapter == "openclaw" and _may_wake(in_hand[0], is_asking)
             taken = rows.filter(pk__in=[row.id for row in in_hand], status=_PENDING).update(
-                claimed_by=self.name, claimed_until=lease, pushed_at=now, updated_at=now
+                claimed_by=self.name,
+                claimed_until=lease,
+                pushed_at=now,
+                is_wake=is_wake,
+                updated_at=now,
             )
             if taken != len(in_hand):
                 raise RuntimeError("a row changed under the write lock")
@@ -212,6 +220,7 @@ class Worker:
                     target=reach.target(session, now=now),
                     text=text,
                     attempt=in_hand[0].attempts + 1,
+                    is_wake=is_wake,
                 ),
             )
 
@@ -520,6 +529,23 @@ def _move_on(rows: QuerySet[Delivery], adapter: str, reachable: list[str], now: 
                 updated_at=now,
                 **({"last_error": verdict.error} if verdict.error else {}),
             )
+
+
+def _may_wake(row: Delivery, is_asking: bool) -> bool:
+    """Whether its push is a wake. One that was tried may have been read: it stays what it was."""
+    return row.is_wake if row.tries.filter(adapter="openclaw").exists() else is_asking
+
+
+def _join_a_wake(session: AgentSession, rows: QuerySet[Delivery], now: datetime) -> None:
+    """A wake that is on its way to the session makes it ask for these too."""
+    on_its_way = Delivery.objects.filter(
+        session_id=session.id, status=_PENDING, is_wake=True, pushed_at__isnull=False, claimed_by=""
+    )
+    until = on_its_way.filter(due_at__gt=now).aggregate(at=Max("due_at"))["at"]
+    if until is not None:
+        rows.filter(adapter="openclaw", tries=None).update(
+            pushed_at=now, is_wake=True, due_at=until, updated_at=now
+        )
 
 
 def _fail(

@@ -1,4 +1,4 @@
--- migrations: 768414418
+-- migrations: 224177846
 -- Written by `manage.py dumpschema`. Do not edit.
 BEGIN IMMEDIATE;
 CREATE TABLE "django_migrations" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "app" varchar(255) NOT NULL, "name" varchar(255) NOT NULL, "applied" datetime NOT NULL);
@@ -13,8 +13,8 @@ CREATE TABLE "auth_group" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "nam
 CREATE TABLE "auth_user" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "password" varchar(128) NOT NULL, "last_login" datetime NULL, "is_superuser" bool NOT NULL, "username" varchar(150) NOT NULL UNIQUE, "last_name" varchar(150) NOT NULL, "email" varchar(254) NOT NULL, "is_staff" bool NOT NULL, "is_active" bool NOT NULL, "date_joined" datetime NOT NULL, "first_name" varchar(150) NOT NULL);
 CREATE TABLE "delivery_showing" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "session_id" varchar(14) NOT NULL, "pin_id" varchar(14) NOT NULL, "seen_seq" bigint NOT NULL, "holds" smallint unsigned NOT NULL CHECK ("holds" >= 0), CONSTRAINT "showing_session_pin" UNIQUE ("session_id", "pin_id"));
 CREATE TABLE "delivery_silencedwebhook" ("digest" varchar(64) NOT NULL PRIMARY KEY, "at" datetime NOT NULL);
-CREATE TABLE "delivery_delivery" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "event_seq" bigint NOT NULL UNIQUE, "pin_id" varchar(14) NOT NULL, "session_id" varchar(14) NULL, "adapter" varchar(16) NOT NULL, "status" varchar(9) NOT NULL, "attempts" integer unsigned NOT NULL CHECK ("attempts" >= 0), "due_at" datetime NULL, "last_error" text NULL, "updated_at" datetime NOT NULL, "handed_over_at" datetime NULL, "handed_over_by" varchar(16) NOT NULL, "acknowledged_at" datetime NULL, "acknowledged_by" varchar(16) NOT NULL, "claimed_by" varchar(255) NOT NULL, "claimed_until" datetime NULL, "pushed_at" datetime NULL);
 CREATE TABLE "delivery_attempt" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "adapter" varchar(16) NOT NULL, "session_id" varchar(14) NOT NULL, "at" datetime NOT NULL, "duration_ms" bigint unsigned NOT NULL CHECK ("duration_ms" >= 0), "outcome" varchar(11) NOT NULL, "code" varchar(32) NOT NULL, "error" text NOT NULL, "output" text NOT NULL, "delivery_id" bigint NOT NULL REFERENCES "delivery_delivery" ("id") DEFERRABLE INITIALLY DEFERRED);
+CREATE TABLE "delivery_delivery" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "event_seq" bigint NOT NULL UNIQUE, "pin_id" varchar(14) NOT NULL, "session_id" varchar(14) NULL, "adapter" varchar(16) NOT NULL, "status" varchar(9) NOT NULL, "attempts" integer unsigned NOT NULL CHECK ("attempts" >= 0), "due_at" datetime NULL, "last_error" text NULL, "updated_at" datetime NOT NULL, "handed_over_at" datetime NULL, "handed_over_by" varchar(16) NOT NULL, "acknowledged_at" datetime NULL, "acknowledged_by" varchar(16) NOT NULL, "claimed_by" varchar(255) NOT NULL, "claimed_until" datetime NULL, "pushed_at" datetime NULL, "is_wake" bool DEFAULT 0 NOT NULL);
 CREATE TABLE "pinbox_site_idempotentanswer" ("key" varchar(255) NOT NULL PRIMARY KEY, "fingerprint" varchar(64) NOT NULL, "status" smallint unsigned NOT NULL CHECK ("status" >= 0), "body" text NOT NULL, "created_at" datetime NOT NULL);
 CREATE TABLE "pinbox_site_adminlink" ("digest" varchar(64) NOT NULL PRIMARY KEY, "expires_at" datetime NOT NULL);
 CREATE TABLE "pins_pin" ("id" varchar(14) NOT NULL PRIMARY KEY, "n" bigint NOT NULL UNIQUE, "status" varchar(8) NOT NULL, "seq" bigint NOT NULL, "created_at" varchar(24) NOT NULL, "head" text NOT NULL, "bound" text NOT NULL, "tail" text NOT NULL);
@@ -42,12 +42,12 @@ CREATE INDEX "session_live" ON "agent_sessions_agentsession" ("last_seen_at" DES
 CREATE UNIQUE INDEX "django_content_type_app_label_model_76bd3d3b_uniq" ON "django_content_type" ("app_label", "model");
 CREATE UNIQUE INDEX "auth_permission_content_type_id_codename_01ab375a_uniq" ON "auth_permission" ("content_type_id", "codename");
 CREATE INDEX "auth_permission_content_type_id_2f476e4b" ON "auth_permission" ("content_type_id");
+CREATE INDEX "delivery_attempt_delivery_id_bf5c6939" ON "delivery_attempt" ("delivery_id");
 CREATE INDEX "delivery_pin" ON "delivery_delivery" ("pin_id", "id" DESC);
 CREATE INDEX "delivery_status" ON "delivery_delivery" ("status", "id" DESC);
 CREATE INDEX "delivery_pending" ON "delivery_delivery" ("session_id", "event_seq" DESC) WHERE "status" = 'pending';
 CREATE INDEX "delivery_adapter" ON "delivery_delivery" ("adapter", "id" DESC);
 CREATE INDEX "delivery_claimed" ON "delivery_delivery" ("claimed_until") WHERE "claimed_until" IS NOT NULL;
-CREATE INDEX "delivery_attempt_delivery_id_bf5c6939" ON "delivery_attempt" ("delivery_id");
 CREATE INDEX "delivery_due" ON "delivery_delivery" ("status", "due_at") WHERE "status" = 'pending';
 CREATE INDEX "pinbox_site_idempotentanswer_created_at_677a0f1b" ON "pinbox_site_idempotentanswer" ("created_at");
 CREATE INDEX "pin_status_n" ON "pins_pin" ("status", "n" DESC);
@@ -83,6 +83,7 @@ INSERT INTO django_migrations (app, name, applied) VALUES ('delivery', '0001_led
 INSERT INTO django_migrations (app, name, applied) VALUES ('delivery', '0002_adapter_index', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('delivery', '0003_attempts_and_leases', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('delivery', '0004_due_index', '2026-01-01 00:00:00');
+INSERT INTO django_migrations (app, name, applied) VALUES ('delivery', '0005_wakes', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pinbox_site', '0001_idempotent_answers', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pinbox_site', '0002_admin_links', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0001_log_and_projections', '2026-01-01 00:00:00');
@@ -90,5 +91,5 @@ INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0002_search_
 INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0003_event_type_index', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('pins', '0004_attachments', '2026-01-01 00:00:00');
 INSERT INTO django_migrations (app, name, applied) VALUES ('sessions', '0001_initial', '2026-01-01 00:00:00');
-PRAGMA user_version = 768414418;
+PRAGMA user_version = 224177846;
 COMMIT;

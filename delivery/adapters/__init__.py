@@ -66,7 +66,8 @@ class Parcel:
     """What one attempt takes along.
 
     `id` is the delivery's own, the same on every retry. `payload` is the event's stored JSON.
-    `text` is for a model: foreign words in it are framed, at most MAX_CONTEXT_BYTES.
+    `text` is for a model: foreign words in it are framed, at most MAX_CONTEXT_BYTES. `is_wake`: the
+    session asks for what is new by itself, so it is only told that there is something.
     """
 
     id: str
@@ -78,6 +79,7 @@ class Parcel:
     target: Target | None
     text: str
     attempt: int
+    is_wake: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,6 +123,8 @@ class OpenClawAdapter:
             while len(self._told) >= _MAX_TOLD:
                 del self._told[next(iter(self._told))]
             fresh = f"Pinbox: run `pinbox` from here as `{_here(target)}pinbox`.\n\n{parcel.text}"
+            if parcel.is_wake:
+                fresh = notice(parcel.pin_id, target)
             return self._told.setdefault(parcel.id, fresh)
 
     # --- by its program ---------------------------------------------------------------------------

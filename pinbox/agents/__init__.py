@@ -8,7 +8,7 @@ files, no clock, no network. docs/adding-an-agent.md goes through it.
 
 from typing import Final, Protocol
 
-from pinbox.agents import claude, codex, copilot, cursor, hermes
+from pinbox.agents import claude, codex, copilot, cursor, hermes, openclaw
 from pinbox.agents.payload import HookCall
 from pinbox.agents.pieces import Home, Piece, Place
 from pinbox.agents.resume import Resume
@@ -48,11 +48,17 @@ class Installable(Protocol):
     def after(self, place: Place) -> str: ...
 
 
-AGENTS: Final[dict[str, Dialect]] = {claude.NAME: claude, codex.NAME: codex, hermes.NAME: hermes}
+AGENTS: Final[dict[str, Dialect]] = {
+    claude.NAME: claude,
+    codex.NAME: codex,
+    hermes.NAME: hermes,
+    openclaw.NAME: openclaw,
+}
 INSTALLS: Final[dict[str, Installable]] = {
     claude.NAME: claude,
     codex.NAME: codex,
     hermes.NAME: hermes,
+    openclaw.NAME: openclaw,
     cursor.NAME: cursor,
     copilot.NAME: copilot,
 }

@@ -1,15 +1,9 @@
 """A real OpenClaw gateway, offline: what a push does there, over HTTP and by the program."""
 
-import contextlib
 import json
-import os
-import signal
-import socket
-import subprocess
 import threading
-import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,10 +11,9 @@ import pytest
 from delivery.adapters import DeliveryFailed, Outcome, Parcel
 from delivery.adapters.openclaw import OpenClawAdapter
 from tests.hub.parcels import parcel, target
-from tests.wait import wait_until
 
-from . import install
-from .model import Answer, Model, serving
+from .gateway import GATEWAY_TOKEN, HOOK_TOKEN, KEY, Gateway, free_port, running
+from .model import Answer
 
 pytestmark = [
     pytest.mark.agents,
@@ -29,44 +22,7 @@ pytestmark = [
     pytest.mark.timeout(420),  # the first of them waits for the gateway
 ]
 
-KEY = "agent:main:pinbox"
-HOOK_TOKEN, GATEWAY_TOKEN = "a-token-for-hooks-0000", "a-token-of-the-gateway-0000"
-START_S, STOP_S, TURN_S = 240, 30, 90
 FIRST_WORDS = "the words that the session began with"
-
-
-@dataclass(slots=True, kw_only=True)
-class Gateway:
-    """A running gateway, its model, and the environment of a machine where it runs."""
-
-    port: int
-    model: Model
-    environ: dict[str, str]
-    process: subprocess.Popen[bytes]
-
-    def by_http(self, **more: str) -> OpenClawAdapter:
-        environ = {
-            "PINBOX_OPENCLAW_URL": f"http://127.0.0.1:{self.port}",
-            "PINBOX_OPENCLAW_TOKEN": HOOK_TOKEN,
-            "PINBOX_OPENCLAW_GATEWAY_TOKEN": GATEWAY_TOKEN,
-        }
-        return OpenClawAdapter({**environ, **more})
-
-    def by_program(self, **more: str) -> OpenClawAdapter:
-        return OpenClawAdapter({**self.environ, **more}, program_s=TURN_S)
-
-    def reads(self, words: str) -> list[int]:
-        """The requests in which the model read these words, once there are any."""
-        return wait_until(lambda: self.model.saw(words), TURN_S, f"the model reads {words!r}")
-
-    def post(self, path: str, body: dict[str, object]) -> None:
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}{path}",
-            json.dumps(body).encode(),
-            {"Content-Type": "application/json", "Authorization": f"Bearer {HOOK_TOKEN}"},
-        )
-        with urllib.request.urlopen(request, timeout=TURN_S):
-            pass
 
 
 def push(adapter: OpenClawAdapter, one: Parcel) -> Outcome:
@@ -87,110 +43,16 @@ def to_session(number: int, key: str = KEY) -> Parcel:
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    programs = install.openclaw()
-    if programs is None:
-        pytest.skip("OpenClaw is not installed here: `make agents` fetches it")
     folder = tmp_path_factory.mktemp("openclaw")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    environ = {
-        "HOME": str(folder),
-        "PATH": f"{programs}:/usr/bin:/bin",
-        "LANG": "C.UTF-8",
-        "TERM": "dumb",
-        "NO_PROXY": "127.0.0.1,localhost",
-        "DO_NOT_TRACK": "1",
-        "NODE_COMPILE_CACHE": str(install.FOLDER / "openclaw" / "compiled"),
-        "OPENCLAW_GATEWAY_TOKEN": GATEWAY_TOKEN,
-        "OPENCLAW_SKIP_CHANNELS": "1",
-        "OPENCLAW_DISABLE_BONJOUR": "1",
-    }
-    answers = [Answer(text=f"answer {number}") for number in range(20)]
-    with serving(answers) as (model, url):
-        (folder / ".openclaw").mkdir()
-        (folder / ".openclaw" / "openclaw.json").write_text(_settings(port, url, folder))
-        with _running(port, environ, folder) as process:
-            found = Gateway(port=port, model=model, environ=environ, process=process)
-            # Nothing but its own hooks makes a session, so this is no news from Pinbox.
-            found.post(
-                "/hooks/agent",
-                {
-                    "message": FIRST_WORDS,
-                    "sessionKey": KEY,
-                    "sessionMode": "persistent",
-                    "deliver": False,
-                    "waitForCompletion": True,
-                },
-            )
-            yield found
-
-
-def _settings(port: int, model_url: str, folder: Path) -> str:
-    model = {"id": "fake-model", "name": "fake", "contextWindow": 200_000, "maxTokens": 4096}
-    provider = {
-        "baseUrl": model_url,
-        "apiKey": "sk-invented-0000-not-a-key",
-        "api": "anthropic-messages",
-        "models": [model],
-    }
-    defaults = {
-        "model": {"primary": "fake/fake-model"},
-        "workspace": str(folder / "workspace"),
-        "heartbeat": {"every": "0m", "target": "none"},
-    }
-    auth = {"mode": "token", "token": GATEWAY_TOKEN}
-    return json.dumps(
-        {
-            "gateway": {"mode": "local", "port": port, "bind": "loopback", "auth": auth},
-            "hooks": {
-                "enabled": True,
-                "token": HOOK_TOKEN,
-                "allowRequestSessionKey": True,
-                "allowedSessionKeyPrefixes": ["agent:main:", "hook:"],
-            },
-            "models": {"mode": "replace", "providers": {"fake": provider}},
-            "agents": {"defaults": defaults},
-            "plugins": {"enabled": False},
-        }
-    )
-
-
-@contextlib.contextmanager
-def _running(port: int, environ: dict[str, str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     (folder / "workspace").mkdir()
-    log = folder / "gateway.log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            ["openclaw", "gateway", "run", "--port", str(port)],
-            cwd=folder,
-            env=environ,
-            executable=f"{environ['PATH'].split(':')[0]}/openclaw",
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        wait_until(
-            lambda: process.poll() is not None or "[gateway] ready" in log.read_text(),
-            START_S,
-            "the gateway is ready",
-        )
-        assert process.poll() is None, log.read_text()[-2000:]
-        yield process
-    finally:
-        _end(process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the gateway and what it started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    answers = [Answer(text=f"answer {number}") for number in range(20)]
+    plain = {"plugins": {"enabled": False}}
+    with running(
+        folder, port=free_port(), answers=answers, workspace=folder / "workspace", more=plain
+    ) as found:
+        # Nothing but its own hooks makes a session, so this is no news from Pinbox.
+        found.turn(FIRST_WORDS)
+        yield found
 
 
 # --- over http ------------------------------------------------------------------------------------
@@ -231,10 +93,8 @@ def test_a_wrong_token_is_a_matter_of_authentication(gateway: Gateway) -> None:
 
 def test_a_gateway_that_is_down_is_the_network_s_fault() -> None:
     """Needs no program, but stands here beside what the program says of it."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     environ = {
-        "PINBOX_OPENCLAW_URL": f"http://127.0.0.1:{port}",
+        "PINBOX_OPENCLAW_URL": f"http://127.0.0.1:{free_port()}",
         "PINBOX_OPENCLAW_TOKEN": HOOK_TOKEN,
     }
     assert failure(OpenClawAdapter(environ), to_session(5)).reason == "network"
@@ -275,8 +135,7 @@ def test_what_the_program_says_of_a_gateway_that_it_does_not_get_into(
     gateway: Gateway, tmp_path: Path, is_up: bool, token: str, reason: str
 ) -> None:
     """From another home: in its own it keeps what it was once let in with."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = gateway.port if is_up else free.getsockname()[1]
+    port = gateway.port if is_up else free_port()
     (tmp_path / ".openclaw").mkdir()
     auth = {"mode": "token", "token": token}
     settings = {"gateway": {"mode": "local", "port": port, "auth": auth}}

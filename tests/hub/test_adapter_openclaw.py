@@ -107,6 +107,14 @@ def by_http(port, **more):
     return OpenClawAdapter(environ, push_s=PUSH_S)
 
 
+def test_a_wake_says_which_pin_has_news_and_not_a_word_of_it(gateway):
+    one = parcel(target=target("openclaw", KEY), is_wake=True)
+    push(by_http(gateway.port), one=one)
+    (sent,) = gateway.pushes
+    assert sent["message"] == notice(one.pin_id, one.target)
+    assert WORDS not in sent["message"]
+
+
 def test_it_reaches_openclaw_s_sessions_and_no_others_whatever_is_known_of_their_end(gateway):
     adapter = by_http(gateway.port)
     for presence in Presence:
