@@ -53,7 +53,7 @@ def hooks(agent: str, root: Path | None, away: ThrowAway) -> Finding:
         or _incomplete(name, agent, where, installed, root)
         or _tried(name, agent, where, installed, root, away)
         or _twice(name, agent, where, installed)
-        or _untrusted(name, agent, where, installed, root, away)
+        or _untrusted(name, agent, where, installed, root, away, seen)
         or _never_ran(name, agent, where, root, seen)
         or _in_trouble(name, agent, where, root, seen)
     )
@@ -70,7 +70,8 @@ def hooks(agent: str, root: Path | None, away: ThrowAway) -> Finding:
 def _switched_off(name: str, where: str, installed: Installed) -> Finding | None:
     if installed.off is None:
         return None
-    hint = f"take disableAllHooks out of {installed.off}"
+    switch = "[features] hooks = false" if installed.off.endswith(".toml") else "disableAllHooks"
+    hint = f"take {switch} out of {installed.off}"
     return fail(name, f"{where}, but {installed.off} turns all hooks off", hint)
 
 
@@ -199,7 +200,13 @@ def _twice(name: str, agent: str, where: str, installed: Installed) -> Finding |
 
 
 def _untrusted(
-    name: str, agent: str, where: str, installed: Installed, root: Path | None, away: ThrowAway
+    name: str,
+    agent: str,
+    where: str,
+    installed: Installed,
+    root: Path | None,
+    away: ThrowAway,
+    seen: str | None,
 ) -> Finding | None:
     """Codex skips a hook that it does not trust, and says nothing."""
     program = shutil.which(agent)
@@ -224,6 +231,9 @@ def _untrusted(
             return warn(name, said, hint)
     if any(not state.is_enabled for state in states):
         return warn(name, f"{where}: Codex has some of them switched off", "start codex: /hooks")
+    if states and seen is None:
+        step = f"start codex in {folder} and write to it: nothing runs before the first prompt"
+        return warn(name, f"{where}: trusted, never ran", step)
     return None
 
 

@@ -142,8 +142,10 @@ def test_more_pins_than_fit_are_cut_by_us_and_never_by_codex(trusted: Here) -> N
     for number in range(4):
         place.drop_pin(f"Old remark {number}: " + "測試 " * 900)
     newest = place.drop_pin("The newest remark " + "é" * 700 + " ends here")
+    (place.project / "src" / "views").mkdir(parents=True)
 
-    codex.turn(place)
+    # Its hooks are those of the repository, wherever in it Codex is started.
+    codex.turn(replace(place, project=place.project / "src" / "views"))
 
     ours = [text for text in strings(model.requests[0]["input"]) if "[end of pinbox" in text]
     assert ours

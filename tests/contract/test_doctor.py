@@ -411,6 +411,7 @@ def test_codex_hooks_in_toml_are_found_and_so_is_their_switch(repository, away):
     found = hooks.hooks("codex", repository.root, away)
     assert found.status == "fail"
     assert "turns all hooks off" in found.detail
+    assert "hooks = false" in found.hint
 
 
 def test_hermes_hooks_are_found_by_their_line(repository, away):

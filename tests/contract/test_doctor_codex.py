@@ -113,6 +113,14 @@ def test_hooks_that_changed_since_they_were_trusted_are_told_apart(here):
     assert "1 of 1 are changed since Codex was told to trust them" in here.checked().detail
 
 
+def test_trusted_hooks_that_never_ran_wait_for_a_first_prompt(here):
+    (here.repository.root / ".pinbox/pinbox.db").unlink()
+    here.says(ours("trusted"))
+    found = here.checked()
+    assert (found.status, found.detail) == ("warn", ".codex/hooks.json: trusted, never ran")
+    assert "nothing runs before the first prompt" in found.hint
+
+
 def test_hooks_that_were_switched_off_in_codex_are_told(here):
     here.says(ours("trusted", enabled=False))
     found = here.checked()
