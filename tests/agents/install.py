@@ -9,12 +9,15 @@ import platform
 import shutil
 import subprocess
 import sys
+import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 #: The version these tests were written against. A bare name picks an old one under an old Node.
 CLAUDE = "@anthropic-ai/claude-code@2.1.332"
 CODEX = "@openai/codex@0.171.0"
+#: It wants a Python from 3.11 to 3.13, as ours is.
+HERMES = "hermes-agent==0.19.0"
 FOLDER = Path(__file__).resolve().parents[2] / ".ci-work" / "agents"
 #: A program to test instead of the one in FOLDER.
 CHOSEN_CLAUDE = os.environ.get("PINBOX_TEST_CLAUDE", "")
@@ -77,6 +80,31 @@ def install_openclaw() -> Path:
     return openclaw() or _npm_install("openclaw", [f"{NODE}@{NODE_VERSION}", OPENCLAW], openclaw)
 
 
+def hermes() -> Path | None:
+    """The program in an environment of its own, or None when it is not installed."""
+    program = FOLDER / "hermes" / "bin" / "hermes"
+    return program if program.exists() else None
+
+
+def install_hermes() -> Path:
+    """Fetch the pinned version with pip, once. Raises SystemExit with the reason if it cannot."""
+    found = hermes()
+    if found:
+        return found
+    folder = FOLDER / "hermes"
+    venv.create(folder, with_pip=True, clear=True)
+    done = subprocess.run(
+        [folder / "bin" / "python", "-m", "pip", "install", "--quiet", HERMES],
+        capture_output=True,
+        text=True,
+        timeout=INSTALL_TIMEOUT_S,
+    )
+    found = hermes()
+    if done.returncode or found is None:
+        raise SystemExit(f"pip could not install {HERMES}: {done.stderr[-400:]}")
+    return found
+
+
 def _npm_install(name: str, packages: Sequence[str], found: Callable[[], Path | None]) -> Path:
     npm = shutil.which("npm")
     if npm is None:
@@ -101,4 +129,5 @@ if __name__ == "__main__":
     print(install_claude())
     print(install_codex())
     print(install_openclaw())
+    print(install_hermes())
     sys.exit(0)

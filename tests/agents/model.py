@@ -220,6 +220,46 @@ def _item(answer: Answer) -> Body:
     return {"type": "message", "id": f"msg_{some}", "status": "completed", **said}
 
 
+class ChatHandler(_Handler):
+    """The same for OpenAI's Chat Completions, as far as Hermes uses them."""
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
+        answer = self.model.next(body) if body.get("tools") else Answer(text="ok")
+        if answer.status:
+            error = {"type": "server_error", "message": "scripted"}
+            self._json(answer.status, {"error": error})
+            return
+        tool = answer.tool or (answer.command and ("terminal", {"command": answer.command}))
+        message: Body = {"role": "assistant", "content": answer.text}
+        if tool:
+            call = {"name": tool[0], "arguments": json.dumps(tool[1])}
+            made = {"id": f"call_{uuid.uuid4().hex[:16]}", "type": "function", "function": call}
+            message = {"role": "assistant", "content": None, "tool_calls": [{"index": 0, **made}]}
+        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        end = "tool_calls" if tool else "stop"
+        shared = {"id": f"chatcmpl-{uuid.uuid4().hex[:20]}", "created": 1, "model": body["model"]}
+        if not body.get("stream"):
+            choice = {"index": 0, "message": message, "finish_reason": end}
+            said = {**shared, "object": "chat.completion", "choices": [choice], "usage": usage}
+            self._json(200, said)
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        for chunk in (
+            {"choices": [{"index": 0, "delta": message, "finish_reason": None}]},
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": end}]},
+            {"choices": [], "usage": usage},
+        ):
+            document = json.dumps({**shared, "object": "chat.completion.chunk", **chunk})
+            self.wfile.write(f"data: {document}\n\n".encode())
+            self.wfile.flush()
+        self.wfile.write(b"data: [DONE]\n\n")
+
+
 def _block(answer: Answer) -> tuple[Body, str]:
     if answer.command:
         name, told = "Bash", {"command": answer.command, "description": "a step of the task"}
