@@ -92,9 +92,10 @@ def install_hermes() -> Path:
     if found:
         return found
     folder = FOLDER / "hermes"
-    venv.create(folder, with_pip=True, clear=True)
+    venv.create(folder, symlinks=True, clear=True)  # not every Python can put pip in there
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
     done = subprocess.run(
-        [folder / "bin" / "python", "-m", "pip", "install", "--quiet", HERMES],
+        [*pip, "install", "--quiet", HERMES],
         capture_output=True,
         text=True,
         timeout=INSTALL_TIMEOUT_S,
@@ -126,8 +127,10 @@ def _npm_install(name: str, packages: Sequence[str], found: Callable[[], Path | 
 
 
 if __name__ == "__main__":
-    print(install_claude())
-    print(install_codex())
-    print(install_openclaw())
-    print(install_hermes())
-    sys.exit(0)
+    failed = []
+    for install in (install_claude, install_codex, install_openclaw, install_hermes):
+        try:
+            print(install())
+        except SystemExit as error:
+            failed.append(str(error))
+    sys.exit("\n".join(failed) or 0)
