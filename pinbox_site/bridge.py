@@ -17,7 +17,7 @@ from django.db import connections
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from . import door
+from . import door, sockets
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -40,7 +40,7 @@ class Bridge:
         self._writes = ThreadPoolExecutor(1, thread_name_prefix="writes")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
+        if scope["type"] == "websocket" or scope["path"] == sockets.PATH:
             await self._sockets(scope, receive, send)
             return
         if scope["type"] != "http" or not door.is_api(scope["path"]):

@@ -42,6 +42,9 @@ class Sockets:
         self._open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await _answer_no_socket(send)
+            return
         if scope["path"] != PATH:
             await receive()
             await send({"type": "websocket.close", "code": 1000})
@@ -78,6 +81,17 @@ class Sockets:
         finally:
             if watch is not None:
                 watch.cancel()
+
+
+async def _answer_no_socket(send: Send) -> None:
+    """To a request that asks for no socket, whatever credential it has: the contract's 400."""
+    body = b"this address is for websockets: the request asks for no upgrade\n"
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", b"%d" % len(body)),
+    ]
+    await send({"type": "http.response.start", "status": 400, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 def _offered(scope: Scope) -> tuple[str | None, str | None]:

@@ -12,6 +12,7 @@ from pinbox_site import auth, sockets
 from pinbox_site.gate import GateSettings
 from pins import consumers, live
 from pins.models import Event
+from tests.contract.asgi import request
 from tests.sockets import FULL, PAGE, Process, drop, tokens
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -137,6 +138,15 @@ def test_another_path_is_no_socket():
                 assert (await socket.got())["type"] == "websocket.close"
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS"])
+@pytest.mark.parametrize("headers", [(), (("Authorization", f"Bearer {FULL}"),)])
+def test_a_request_that_asks_for_no_upgrade_is_told_so_whoever_asks(method, headers):
+    answer = request(Process().app, method, "/ws", headers=headers)
+    assert answer.status == 400
+    assert answer.header("content-type") == "text/plain; charset=utf-8"
+    assert answer.header("content-length") == str(len(answer.body))
 
 
 def test_one_socket_too_many_is_told_to_try_later(monkeypatch):
