@@ -166,6 +166,7 @@ class DeliveryAttempts(Paged):
 
 
 class DeliveryRetry(APIView):
+    required_scope = "page"  # it does no more than one more word on the pin would
     body_optional = True
 
     @extend_schema(operation_id="deliveries_retry", request=None, responses=DeliveryShape)

@@ -1,5 +1,8 @@
 """The whole loop in a page: place, write, send, read the answer, verify."""
 
+import contextlib
+import sqlite3
+
 
 def test_a_pin_goes_out_an_answer_comes_back_and_is_accepted(view, hub, shop):
     view.open(shop)
@@ -40,6 +43,22 @@ def test_what_became_of_a_pin_is_said_as_it_was_observed(view, hub, shop):
     view.page.keyboard.press("Escape")
     view.bar.get_by_role("button", name="More").click()
     view.page.get_by_text("Agents: Claude").wait_for()
+
+
+def test_what_did_not_arrive_is_tried_again_from_the_card(view, hub, shop):
+    pin = hub.pin("sum", target={"url": shop, "selector": "#total"})
+    with contextlib.closing(sqlite3.connect(hub.database, timeout=20)) as database, database:
+        database.execute(
+            "UPDATE delivery_delivery SET status = 'failed', last_error = 'E_DELIVERY: the agent hangs'"
+        )
+    view.open(shop)
+    view.wait(lambda: "Not delivered" in view.state())
+    view.chips.first.click()
+    view.card.get_by_text("Not delivered: the agent hangs").wait_for()
+    view.card.get_by_role("button", name="Retry").click()
+    view.card.get_by_text("Queued").wait_for()
+    [row] = hub.ask(f"/pins/{pin['id']}/deliveries")
+    assert (row["status"], row["lastError"]) == ("pending", None)
 
 
 def test_a_refused_pin_comes_back_as_open_when_it_is_reopened(view, hub, shop):

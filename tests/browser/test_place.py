@@ -2,6 +2,8 @@
 
 import pytest
 
+from pinbox_site.toolbar import FOLDER
+
 from .conftest import NARROW, View, tag
 
 KEYS = "pidrchm? twenty keys"
@@ -179,19 +181,60 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("body", ODD.values(), ids=ODD)
-def test_a_selector_finds_exactly_its_element_again(view, hub, site, body):
-    view.open(site.put("/odd", f"<!doctype html><body>{body}{tag(hub)}"))
-    wrong = view.page.evaluate(
-        """async (hub) => {
-      const { selectorOf, find } = await import(hub + "/toolbar/selector.js");
-      return [...document.body.querySelectorAll("*:not(script)")]
-        .map((element) => [element.outerHTML, selectorOf(element), find(selectorOf(element)) === element])
-        .filter(([, , isSame]) => !isSame);
+def test_a_selector_finds_exactly_its_element_again(page, site):
+    module = site.put(
+        "/selector.js", (FOLDER / "selector.js").read_text(), Content_Type="text/javascript"
+    )
+    page.goto(site.put("/odd", "<!doctype html><body>"))
+    wrong = page.evaluate(
+        """async ([module, bodies]) => {
+      const { selectorOf, find } = await import(module);
+      return bodies.flatMap((body) => {
+        document.body.innerHTML = body;
+        return [...document.body.querySelectorAll("*")]
+          .map((element) => [element.outerHTML, selectorOf(element), find(selectorOf(element)) === element])
+          .filter(([, , isSame]) => !isSame);
+      });
     }""",
-        hub.url,
+        [module, list(ODD.values())],
     )
     assert wrong == []
+
+
+def test_an_element_in_a_frame_is_found_again_through_its_frames(view, hub, site):
+    site.put("/inner", "<!doctype html><body style='margin:0'><button class=buy>Buy</button>")
+    site.put("/outer", "<!doctype html><body style='margin:20px'><iframe id=deep src=/inner>")
+    body = "<iframe name=shop src=/outer style='margin:60px 0 0 40px;border:3px solid;width:400px;height:300px'></iframe>"
+    view.open(site.put("/frames", f"<!doctype html><body>{body}{tag(hub)}"))
+    button = view.page.frame_locator("[name=shop]").frame_locator("#deep").locator(".buy")
+    box = button.bounding_box()
+    view.bar.get_by_role("button", name="Pin", exact=True).click()
+    view.page.mouse.click(box["x"] + 10, box["y"] + 8)
+    view.page.keyboard.type("Too dear")
+    view.send()
+    view.wait(hub.pins)
+    target = hub.pins()[0]["target"]
+    assert target["selector"] == 'iframe[name="shop"] >>> #deep >>> button.buy'
+    assert target["url"] == view.page.url
+    assert (target["rect"]["x"], target["rect"]["y"]) == pytest.approx(
+        (box["x"], box["y"]), abs=0.2
+    )
+    view.page.reload()
+    view.chips.first.wait_for()
+    dot = view.page.locator("pinbox-toolbar .dot").bounding_box()
+    assert (dot["x"] + 4, dot["y"] + 4) == pytest.approx((box["x"] + 10, box["y"] + 8), abs=0.5)
+
+
+def test_a_path_of_a_bundle_is_never_called_the_source(view, hub, site):
+    body = """<p id=react>text</p><script>react["__reactFiber$x"] = react["__reactProps$x"] = {
+      _debugSource: { fileName: "/static/js/main.4f0c.js", lineNumber: 1 }, _debugStack: new Error("/static/js/main.4f0c.js:1:2") }</script>"""
+    view.open(site.put("/react", f"<!doctype html><body>{body}{tag(hub)}"))
+    view.place("#react")
+    view.page.keyboard.type("x")
+    view.send()
+    view.wait(hub.pins)
+    assert "source" not in hub.pins()[0]["target"]
+    assert "main.4f0c" not in str(hub.pins())
 
 
 def test_stable_attributes_come_before_classes_and_places(view, hub, site):

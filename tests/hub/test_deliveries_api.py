@@ -264,7 +264,7 @@ def test_a_session_that_cannot_be_one_is_refused(hub, body):
 # --- who may --------------------------------------------------------------------------------------
 
 
-def test_a_page_s_token_reaches_none_of_it(page):
+def test_a_page_s_token_reaches_none_of_the_rest(page):
     start("s1")
     pin = drop()
     row = delivery_of(pin)
@@ -273,12 +273,19 @@ def test_a_page_s_token_reaches_none_of_it(page):
     for method, path, body in (
         ("GET", f"/deliveries/{row.id}", None),
         ("GET", f"/deliveries/{row.id}/attempts", None),
-        ("POST", f"/deliveries/{row.id}/retry", None),
         ("POST", f"/pins/{pin['id']}/rebind", {"sessionId": session("s1").id}),
     ):
         status, error = page.request(method, path, body)
         assert (status, error["code"]) == (403, "E_AUTH"), path
     assert Delivery.objects.values().get(pk=row.pk) == before
+
+
+def test_a_page_s_token_may_have_a_failed_delivery_tried_again(page):
+    start("s1")
+    row = delivery_of(drop())
+    change(row, status="failed", attempts=5, last_error="E_DELIVERY: no luck")
+    status, data = page.post(f"/deliveries/{row.id}/retry")
+    assert (status, data["status"], data["attempts"]) == (200, "pending", 0)
 
 
 def test_a_page_s_token_sees_what_became_of_pins_and_who_is_there(page):

@@ -1,9 +1,9 @@
-// The bar, the small round button it becomes, and its menu.
+// The bar, and the small round button it becomes.
 
 import { h, setStyle } from "./dom.js";
-import { drop, icon, mark } from "./icons.js";
+import { drop, icon, iconButton, mark } from "./icons.js";
 import { isYourTurn } from "./states.js";
-import { agentName, say } from "./texts.js";
+import { say } from "./texts.js";
 
 /** @typedef {import("./toolbar.js").App} App */
 /** @typedef {import("./dom.js").VNode} VNode */
@@ -30,7 +30,6 @@ export function barView(app) {
       ui.small ? puck(app, count) : bar(app, count),
       notice(app),
     ),
-    ...menu(app),
   ];
 }
 
@@ -49,19 +48,19 @@ function bar(app, count) {
     { key: "bar", role: "toolbar", "aria-label": say("pinbox"), on: { keydown: rove } },
     h(
       "button.act.grip",
-      { key: "grip", tabindex: 0, "data-link": store.link, "aria-label": `${say("pinbox")}: ${say(`link_${store.link}`)}`, title: say(`link_${store.link}`), "aria-haspopup": "menu", "aria-expanded": ui.menu ? "true" : "false", on: { ...drag(app, () => app.setUi({ menu: !ui.menu })), keydown: (/** @type {KeyboardEvent} */ event) => moveByKey(app, event) } },
+      { key: "grip", tabindex: 0, "data-link": store.link, "aria-label": `${say("pinbox")}: ${say(`link_${store.link}`)}`, title: say(`link_${store.link}`), "aria-haspopup": "menu", "aria-expanded": ui.menu, on: { ...drag(app, () => app.toggleMenu()), keydown: (/** @type {KeyboardEvent} */ event) => moveByKey(app, event) } },
       drop(),
       lamp(app),
     ),
-    h("button.act.solid.place", { key: "place", tabindex: -1, "aria-pressed": isPlacing ? "true" : "false", title: `${say(isPlacing ? "pin_stop" : "pin_hint")} (P)`, on: { click: (/** @type {MouseEvent} */ event) => (isPlacing ? app.picker.stop() : app.startPlacing(event.detail === 0)) } }, icon(isPlacing ? "close" : "pin"), say(isPlacing ? "cancel" : "pin")),
+    h("button.act.solid.place", { key: "place", tabindex: -1, "aria-pressed": isPlacing, title: `${say(isPlacing ? "pin_stop" : "pin_hint")} (P)`, on: { click: (/** @type {MouseEvent} */ event) => (isPlacing ? app.picker.stop() : app.startPlacing(event.detail === 0)) } }, icon(isPlacing ? "close" : "pin"), say(isPlacing ? "cancel" : "pin")),
     h(
       "button.act.list",
-      { key: "list", tabindex: -1, "aria-label": say("inbox_count", { n: count }), title: `${say("inbox")} (I)`, "aria-expanded": ui.inbox ? "true" : "false", on: { click: () => app.toggleInbox() } },
+      { key: "list", tabindex: -1, "aria-label": say("inbox_count", { n: count }), title: `${say("inbox")} (I)`, "aria-expanded": ui.inbox, on: { click: () => app.toggleInbox() } },
       icon("inbox"),
       h("span.count", { key: "count", class: count ? "some" : "" }, count > 99 ? "99+" : count),
     ),
-    h("button.act.icon-only", { key: "more", tabindex: -1, "aria-label": say("more"), title: say("more"), "aria-haspopup": "menu", "aria-expanded": ui.menu ? "true" : "false", on: { click: () => app.setUi({ menu: !ui.menu }) } }, icon("more")),
-    h("button.act.icon-only", { key: "small", tabindex: -1, "aria-label": say("minimise"), title: `${say("minimise")} (M)`, on: { click: () => app.minimize() } }, icon("small")),
+    iconButton("more", say("more"), () => app.toggleMenu(), { tabindex: -1, "aria-haspopup": "menu", "aria-expanded": ui.menu }),
+    iconButton("small", say("minimise"), () => app.minimize(), { tabindex: -1, title: `${say("minimise")} (M)` }),
   );
 }
 
@@ -181,9 +180,10 @@ export function measureBar(app) {
   const { width, height } = dock.getBoundingClientRect();
   const { x, y } = app.ui.dock;
   const viewport = { width: document.documentElement.clientWidth || innerWidth, height: innerHeight };
-  const left = x === "left" ? BAR_EDGE : x === "right" ? viewport.width - width - BAR_EDGE : (viewport.width - width) / 2;
+  const safe = app.safe();
+  const left = x === "left" ? BAR_EDGE + safe.left : x === "right" ? viewport.width - width - BAR_EDGE - safe.right : (viewport.width - width) / 2;
   const own = pageBar(app, left + width / 2, y, viewport.height);
-  const top = y === "top" ? BAR_EDGE + own : viewport.height - height - BAR_EDGE - own;
+  const top = y === "top" ? BAR_EDGE + Math.max(own, safe.top) : viewport.height - height - BAR_EDGE - Math.max(own, safe.bottom);
   const shift = app.drag?.isDrag ? app.drag : { dx: 0, dy: 0 };
   app.barBox = { x: left, y: top, width, height };
   return () => {
@@ -210,57 +210,4 @@ function pageBar(app, x, y, height) {
   }
   app.pageBarSeen = { at: now, y, size };
   return size;
-}
-
-// --- menu -----------------------------------------------------------------------------------------
-
-/** @param {App} app @returns {VNode[]} */
-function menu(app) {
-  const { ui, store } = app;
-  if (!ui.menu) return [];
-  const item = (/** @type {string} */ key, /** @type {import("./icons.js").IconName} */ name, /** @type {string} */ label, /** @type {string} */ letter, /** @type {() => void} */ act) =>
-    h(
-      "button",
-      {
-        key,
-        role: "menuitem",
-        tabindex: -1,
-        on: {
-          click: () => {
-            app.setUi({ menu: false });
-            act();
-          },
-        },
-      },
-      icon(name),
-      label,
-      letter ? h("span.key", { "aria-hidden": "true" }, letter) : null,
-    );
-  const hint = store.link === "blocked" ? (store.cspBlocked ? say("csp_hint") : say("blocked_hint")) : store.link === "refused" ? say("refused_hint") : "";
-  const agents = store.agents.length ? say("agents", { list: store.agents.map(agentName).join(", ") }) : say("no_agent");
-  return [
-    h(
-      "div.menu",
-      { key: "menu", ref: (/** @type {HTMLElement} */ node) => app.nodes.set("menu", node) },
-      h("div.status", { key: "status" }, h("strong", null, say(`link_${store.link}`)), hint || (store.link === "live" ? agents : ""), store.link === "refused" || store.link === "blocked" ? h("button.act.line", { on: { click: () => store.retryLink() } }, say("sign_in")) : null),
-      h(
-        "div",
-        { key: "items", role: "menu", "aria-label": say("more"), on: { keydown: menuKey } },
-        item("copy", "copy", say("copy_open"), "C", () => void app.copy()),
-        item("hide", "eye", say(ui.hidden ? "show_pins" : "hide_pins"), "H", () => app.hide()),
-        item("theme", ui.theme === "dark" ? "sun" : "moon", say(ui.theme === "dark" ? "theme_light" : "theme_dark"), "D", () => app.toggleTheme()),
-        item("settings", "keys", say("settings"), "?", () => app.openSettings()),
-      ),
-    ),
-  ];
-}
-
-/** @param {KeyboardEvent} event */
-function menuKey(event) {
-  const key = { ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft" }[event.key];
-  if (!key) return;
-  event.preventDefault();
-  const items = [.../** @type {HTMLElement} */ (/** @type {Element} */ (event.composedPath()[0]).closest("[role=menu]")).querySelectorAll("button")];
-  const at = items.indexOf(/** @type {HTMLButtonElement} */ (event.composedPath()[0]));
-  items[(at + (key === "ArrowRight" ? 1 : -1) + items.length) % items.length]?.focus();
 }

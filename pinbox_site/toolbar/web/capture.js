@@ -1,6 +1,6 @@
 // What a pin says of its element and of the page: never the content of a field, nothing that is private.
 
-import { isPrivate, parentOf, selectorOf } from "./selector.js";
+import { boxOf, isPrivate, parentOf, selectorOf } from "./selector.js";
 
 /** @typedef {import("./types.js").Rect} Rect */
 /** @typedef {import("./types.js").Point} Point */
@@ -17,7 +17,7 @@ const SKIPPED = "script, style, noscript, template, textarea, input, select, [da
 
 /** @param {Element} element @returns {Rect} in the coordinates of the document */
 export function rectOf(element) {
-  const box = element.getBoundingClientRect();
+  const box = boxOf(element);
   return { x: round(box.x + scrollX), y: round(box.y + scrollY), width: round(box.width), height: round(box.height) };
 }
 
@@ -32,7 +32,7 @@ function round(value) {
  * @returns {Target}
  */
 export function targetOf(element, point) {
-  const box = element.getBoundingClientRect();
+  const box = boxOf(element);
   const selector = selectorOf(element);
   const anchor = around(element, "data-pb-anchor");
   const source = sourceOf(element);
@@ -114,7 +114,7 @@ function textRuns(element, most) {
   /** @type {string[]} */
   const runs = [];
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT, (node) => {
-    if (node instanceof Element) return node.matches(SKIPPED) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_SKIP;
+    if (node.nodeType === 1) return /** @type {Element} */ (node).matches(SKIPPED) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_SKIP;
     return node.nodeValue?.trim() ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_SKIP;
   });
   if (element.matches(SKIPPED)) return runs;
@@ -126,12 +126,12 @@ function textRuns(element, most) {
 
 /** @param {Element} element */
 function selectedIn(element) {
-  const selection = getSelection();
+  const selection = element.ownerDocument.getSelection();
   if (!selection || selection.isCollapsed || selection.rangeCount === 0) return "";
   const range = selection.getRangeAt(0);
   if (!range.intersectsNode(element) || isPrivate(range.commonAncestorContainer)) return "";
   const holder = range.commonAncestorContainer;
-  if (holder instanceof Element && holder.querySelector("[data-pinbox-private]")) return "";
+  if (holder.nodeType === 1 && /** @type {Element} */ (holder).querySelector("[data-pinbox-private]")) return "";
   return selection.toString().trim().slice(0, LONGEST_SELECTED);
 }
 

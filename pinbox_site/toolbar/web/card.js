@@ -1,10 +1,11 @@
 // The card of one pin or one draft: what was said, where it is, what to do about it.
 
 import { h } from "./dom.js";
-import { icon, mark } from "./icons.js";
+import { icon, iconButton, mark } from "./icons.js";
 import { crumbsOf, labelOfTarget } from "./selector.js";
 import { viewOf } from "./capture.js";
-import { agentOf, stateWord, wayOf } from "./states.js";
+import { failureOf } from "./wire.js";
+import { agentOf, isUndelivered, stateWord, wayOf } from "./states.js";
 import { ago, agentName, say } from "./texts.js";
 
 /** @typedef {import("./toolbar.js").App} App */
@@ -66,16 +67,15 @@ function crumbs(app, id, target) {
   return h("p.crumbs.facts", { key: "crumbs", title: target?.selector }, ...parts);
 }
 
-/** @param {App} app @param {import("./types.js").Target | undefined} target */
-function alsoLines(app, target) {
-  void app;
+/** @param {import("./types.js").Target | undefined} target */
+function alsoLines(target) {
   const others = target?.targets ?? [];
   return others.map((other, i) => h("p.crumbs.facts", { key: `also-${i}`, title: other.selector }, h("span", null, `${i + 2}  ${labelOfTarget(other)}`)));
 }
 
 /** @param {App} app */
 function closeButton(app) {
-  return h("button.act.icon-only", { key: "close", "aria-label": say("close"), title: say("close"), on: { click: () => app.closeCard() } }, icon("close"));
+  return iconButton("close", say("close"), () => app.closeCard());
 }
 
 // --- a draft --------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ function draftCard(app, draft) {
   return shell(app, draft.id, say("draft_label"), [
     h("div.head", { key: "head" }, h("h2", null, mark("draft"), say("draft_label")), draft.text.trim() ? h("button.act", { key: "discard", on: { click: () => app.discardDraft(draft.id) } }, say("discard")) : null, closeButton(app)),
     crumbs(app, draft.id, draft.target),
-    ...alsoLines(app, draft.target),
+    ...alsoLines(draft.target),
     draft.move
       ? h("p.fine", { key: "moved" }, say("moved", { x: Math.round(draft.move.to.x - draft.move.from.x), y: Math.round(draft.move.to.y - draft.move.from.y) }))
       : null,
@@ -133,7 +133,7 @@ function draftCard(app, draft) {
 
 /** @param {import("./icons.js").IconName} name @param {string} label @param {boolean} isOn @param {() => void} act */
 function tool(name, label, isOn, act) {
-  return h("button.act.icon-only", { key: name, "aria-label": label, title: label, "aria-pressed": isOn ? "true" : "false", on: { click: act } }, icon(name));
+  return iconButton(name, label, act, { "aria-pressed": isOn });
 }
 
 /**
@@ -190,7 +190,7 @@ function composer(app, given) {
       h("span.space", { key: "space" }),
       h(
         "button.act.solid",
-        { key: "send", "aria-disabled": given.text.trim() ? null : "true", title: say("send_hint", { keys: SEND_KEYS }), "aria-keyshortcuts": IS_MAC ? "Meta+Enter" : "Control+Enter", on: { click: send } },
+        { key: "send", "aria-disabled": !(given.text.trim()) || null, title: say("send_hint", { keys: SEND_KEYS }), "aria-keyshortcuts": IS_MAC ? "Meta+Enter" : "Control+Enter", on: { click: send } },
         say("send"),
         icon("send"),
       ),
@@ -215,27 +215,29 @@ function pinCard(app, pin) {
       "div.head",
       { key: "head" },
       h("h2", null, h("span", null, title), h("span.state", { class: `is-${state}` }, mark(state), word)),
-      h("button.act.icon-only", { key: "copy", "aria-label": say("copy"), title: say("copy"), on: { click: () => void app.copy([pin]) } }, icon("copy")),
-      pin.status === "open" && pin.n ? h("button.act.icon-only", { key: "resolve", "aria-label": say("resolve"), title: say("resolve"), "aria-disabled": deciding ? "true" : null, on: { click: () => app.decide(pin, "resolve") } }, icon("check")) : null,
+      iconButton("copy", say("copy"), () => void app.copy([pin])),
+      pin.status === "open" && pin.n ? iconButton("check", say("resolve"), () => app.decide(pin, "resolve"), { "aria-disabled": deciding ? true : null }) : null,
       closeButton(app),
     ),
     crumbs(app, pin.id, pin.target),
-    ...alsoLines(app, pin.target),
+    ...alsoLines(pin.target),
     h(
       "div.body",
-      { key: "body", role: "log", "aria-label": say("thread"), tabindex: 0, ref: (/** @type {HTMLElement} */ node) => app.nodes.set("thread", node) },
+      { key: "body", role: "log", "aria-live": "off", "aria-label": say("thread"), tabindex: 0, ref: (/** @type {HTMLElement} */ node) => app.nodes.set("thread", node) },
       firstMessage(app, pin, facts),
       ...threadViews(app, pin, facts),
-      ...links(app, pin),
+      ...links(pin),
       pin.target && isElsewhere
         ? h("p.way", { key: "elsewhere" }, say("elsewhere"), h("a", { href: safeLink(pin.target.url) }, say("go")))
         : pin.target?.selector && !isHere
           ? h("p.way", { key: "gone" }, say("gone"))
           : null,
       ...outcomeViews(app, pin, facts),
-      wayOf(facts) ? h("p.way", { key: "way", "data-way": true }, wayOf(facts)) : null,
+      wayOf(facts)
+        ? h("p.way", { key: "way", "data-way": true }, h("span", null, wayOf(facts)), isUndelivered(facts) ? h("button.act.line", { key: "again", on: { click: () => void store.deliverAgain(pin.id).catch((error) => app.toast(why(failureOf(error)))) } }, say("retry")) : null)
+        : null,
     ),
-    ...verdict(app, pin, facts, Boolean(deciding)),
+    ...verdict(app, pin, Boolean(deciding)),
     composer(app, {
       id: pin.id,
       isDraft: false,
@@ -310,7 +312,7 @@ function trouble(app, entry) {
   const text = entry.held ? say("way_rejected", { why: why(entry.error) }) : say("way_later", { why: why(entry.error) });
   return h(
     "div.trouble",
-    { key: "trouble", role: "alert" },
+    { key: "trouble" },
     h("strong", { class: "is-failed" }, mark("failed"), say("state_unsent")),
     h("p", null, text),
     entry.held && entry.error.hint ? h("p.quiet", null, entry.error.hint) : null,
@@ -355,15 +357,13 @@ function outcomeViews(app, pin, facts) {
   for (const entry of facts.entries.filter((known) => known.kind !== "reply" && known.kind !== "pin")) {
     views.push(h("div.message", { key: entry.id }, h("p.by", null, say(entry.kind === "resolve" ? "resolve" : entry.kind === "accept" ? "looks_good" : "reopen")), trouble(app, entry)));
   }
-  void app;
   return views;
 }
 
-/** @param {App} app @param {Pin} pin @param {Facts} facts @param {boolean} isDeciding @returns {VNode[]} */
-function verdict(app, pin, facts, isDeciding) {
-  void facts;
+/** @param {App} app @param {Pin} pin @param {boolean} isDeciding @returns {VNode[]} */
+function verdict(app, pin, isDeciding) {
   if (pin.status !== "resolved") return [];
-  const off = isDeciding ? "true" : null;
+  const off = isDeciding || null;
   if (pin.verification) {
     return [h("div.verdict", { key: "verdict" }, h("button.act.line", { key: "reopen", "aria-disabled": off, on: { click: () => app.decide(pin, "reopen") } }, icon("again"), say("unresolve")))];
   }
@@ -377,9 +377,8 @@ function verdict(app, pin, facts, isDeciding) {
   ];
 }
 
-/** @param {App} app @param {Pin} pin @returns {VNode[]} */
-function links(app, pin) {
-  void app;
+/** @param {Pin} pin @returns {VNode[]} */
+function links(pin) {
   const found = (pin.links ?? []).filter((link) => safeLink(link.url));
   if (!found.length) return [];
   return [

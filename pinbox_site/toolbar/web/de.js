@@ -65,7 +65,7 @@ export const de = {
   way_unsent: "In diesem Browser aufgehoben, noch nicht beim Hub",
   way_sending: "Wird gesendet",
   way_rejected: "Der Hub hat es abgelehnt: {why}",
-  way_later: "Nicht gesendet: {why}. Wird von selbst wiederholt",
+  way_later: "{why}. Wird von selbst wiederholt",
   why_unreachable: "der Hub antwortet nicht",
   why_refused: "abgemeldet",
 
@@ -155,7 +155,7 @@ export const de = {
   key_send: "Senden",
   key_escape: "Schließen, oder nicht mehr anpinnen",
 
-  said_answer: "{agent} hat auf Pin {n} geantwortet",
+  said_answer: "{agent} hat auf Pin {n} geantwortet: {text}",
   said_fixed: "Pin {n}: {agent} sagt, es ist behoben, bitte prüfen",
   said_sent: "Gesendet",
   said_failed: "Nicht gesendet: {why}",

@@ -12,7 +12,7 @@ const SVG_TAGS = new Set(["svg", "path", "circle", "rect", "line"]);
 /**
  * Describes an element. Props: `key`; `on` with handlers by event type; `ref`, called with the node when
  * it was made; `live` with properties that are set each time; everything else is an attribute (false,
- * null and undefined leave it out, true is an empty one).
+ * null and undefined leave it out, true is an empty one; but true and false are words in aria-*).
  * @param {string} tag `div`, or with classes as in `div.row.is-new`
  * @param {Props | null} [props]
  * @param {...Child} kids
@@ -99,9 +99,10 @@ function paint(node, vnode) {
     if (!(name in attributes)) element.removeAttribute(name);
   }
   for (const [name, value] of Object.entries(attributes)) {
-    if (value === false || value === null || value === undefined) element.removeAttribute(name);
+    const isAria = name.startsWith("aria-");
+    if (value === null || value === undefined || (value === false && !isAria)) element.removeAttribute(name);
     else {
-      const text = value === true ? "" : String(value);
+      const text = value === true && !isAria ? "" : String(value);
       if (element.getAttribute(name) !== text) element.setAttribute(name, text);
     }
   }
@@ -113,11 +114,6 @@ function paint(node, vnode) {
     if (target[name] !== value) target[name] = value;
   }
   if (!before && ref) ref(element);
-}
-
-/** @param {Node} node @param {Record<string, (event: any) => void>} given handlers for a node that `draw` did not make */
-export function listen(node, given) {
-  handlers.set(node, given);
 }
 
 const ROUTED = [

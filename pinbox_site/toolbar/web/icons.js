@@ -36,6 +36,14 @@ export function icon(name) {
   );
 }
 
+/**
+ * A button that is an icon alone.
+ * @param {IconName} name @param {string} label @param {() => void} click @param {import("./dom.js").Props} [props]
+ */
+export function iconButton(name, label, click, props) {
+  return h("button.act.icon-only", { key: name, "aria-label": label, title: label, on: { click }, ...props }, icon(name));
+}
+
 /** The drop of Pinbox; the ring around its eye says how the hub is reached. @returns {VNode} */
 export function drop() {
   return h(

@@ -1,7 +1,7 @@
 // The inbox: what waits for you, what is on this page, what is elsewhere; newest first everywhere.
 
 import { h } from "./dom.js";
-import { icon, mark } from "./icons.js";
+import { icon, iconButton, mark } from "./icons.js";
 import { viewOf } from "./capture.js";
 import { labelOfTarget } from "./selector.js";
 import { agentOf, isYourTurn, stateWord } from "./states.js";
@@ -28,7 +28,7 @@ export function inboxView(app) {
     h(
       "section.inbox",
       { key: "inbox", role: "region", "aria-label": say("inbox"), tabindex: -1, ref: (/** @type {HTMLElement} */ node) => app.nodes.set("inbox", node) },
-      h("div.head", { key: "head" }, h("h2", null, say("inbox")), h("button.act.icon-only", { key: "copy", "aria-label": say("copy_open"), title: say("copy_open"), on: { click: () => void app.copy() } }, icon("copy")), h("button.act.icon-only", { key: "close", "aria-label": say("close"), title: say("close"), on: { click: () => app.toggleInbox(false) } }, icon("close"))),
+      h("div.head", { key: "head" }, h("h2", null, say("inbox")), iconButton("copy", say("copy_open"), () => void app.copy()), iconButton("close", say("close"), () => app.toggleInbox(false))),
       h(
         "div.tabs",
         { key: "tabs", role: "tablist", on: { keydown: (/** @type {KeyboardEvent} */ event) => tabKey(app, event) } },
@@ -78,7 +78,7 @@ function tab(app, name, label, count) {
   const isOn = app.ui.tab === name;
   return h(
     "button.act",
-    { key: name, id: `tab-${name}`, role: "tab", "aria-selected": isOn ? "true" : "false", "aria-controls": "inbox-rows", tabindex: isOn ? 0 : -1, on: { click: () => app.setUi({ tab: name }) } },
+    { key: name, id: `tab-${name}`, role: "tab", "aria-selected": isOn, "aria-controls": "inbox-rows", tabindex: isOn ? 0 : -1, on: { click: () => app.setUi({ tab: name }) } },
     label,
     h("b", null, count),
   );
@@ -115,7 +115,7 @@ function row(app, pin, saysWhere) {
   const isElsewhere = view && view !== viewOf(location.href);
   return h(
     "button.row-item",
-    { key: pin.id, "data-pin": pin.id, "aria-current": app.ui.card === pin.id ? "true" : null, on: { click: () => app.visit(pin) } },
+    { key: pin.id, "data-pin": pin.id, "aria-current": (app.ui.card === pin.id) || null, on: { click: () => app.visit(pin) } },
     h("span", { class: `is-${state}` }, mark(state)),
     h("span.text", null, pin.text),
     h(

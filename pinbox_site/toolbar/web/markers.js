@@ -2,7 +2,7 @@
 
 import { h, setHidden, setStyle } from "./dom.js";
 import { mark } from "./icons.js";
-import { find } from "./selector.js";
+import { boxOf, find } from "./selector.js";
 import { viewOf } from "./capture.js";
 import { frame, setFrame } from "./place.js";
 import { stateWord } from "./states.js";
@@ -144,7 +144,7 @@ export class Markers {
         {
           ref: keep("chip"),
           "aria-label": `${name}, ${spot.word}`,
-          "aria-expanded": spot.isActive ? "true" : "false",
+          "aria-expanded": spot.isActive,
           "data-pin": spot.id,
           on: { click: () => app.toggleCard(spot.id) },
         },
@@ -169,7 +169,7 @@ export class Markers {
       const known = this.elements.get(spot.id);
       const element = known?.isConnected ? known : this.sought.has(spot.id) ? null : this.element(spot.id, spot.target);
       if (!element) this.sought.add(spot.id);
-      const box = element?.getBoundingClientRect();
+      const box = element && boxOf(element);
       return { spot, box: box && (box.width || box.height) ? box : null };
     });
     const active = this.spots.find((spot) => spot.isActive);
@@ -252,11 +252,11 @@ export class Markers {
     setStyle(needle, "transform", `rotate(${tenths(Math.atan2(toY, toX) * 100) / 100}rad) scaleX(${tenths(Math.hypot(toX, toY)) / 100})`);
   }
 
-  /** @param {Spot} spot @returns {DOMRect[]} */
+  /** @param {Spot} spot @returns {import("./place.js").Box[]} */
   #otherBoxes(spot) {
     const known = this.others.get(spot.id);
     const elements = known?.length ? known : (spot.target.targets ?? []).map((target) => find(target.selector));
-    return elements.map((element) => element?.getBoundingClientRect() ?? new DOMRect(-99, -99, 0, 0));
+    return elements.map((element) => (element ? boxOf(element) : { x: -99, y: -99, width: 0, height: 0 }));
   }
 }
 

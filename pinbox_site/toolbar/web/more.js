@@ -1,8 +1,9 @@
 // What is not needed to place, write, read, answer and verify, and is fetched when the browser has time: the
-// inbox, the window with the keys, pictures, copying.
+// inbox, the menu, the window with the keys, pictures, copying.
 
 import { inboxView } from "./inbox.js";
 import { copyText, markdownOf } from "./markdown.js";
+import { menuView, menuWords } from "./menu.js";
 import { settingsView, words } from "./settings.js";
 import { shoot } from "./shot.js";
 import { dress } from "./style.js";
@@ -11,6 +12,17 @@ import { learn } from "./texts.js";
 /** @typedef {import("./toolbar.js").App} App */
 
 const styles = `
+.menu { position: fixed; left: 0; top: 0; min-width: 216px; padding: 6px; border-radius: 12px; }
+.menu button { display: flex; align-items: center; gap: 10px; width: 100%; min-height: 36px; padding: 0 10px; border-radius: 8px; font: 400 14px/1.2 var(--sans); }
+.menu button + button { margin-top: 4px; }
+.menu button .key { margin-inline-start: auto; }
+.menu .icon { color: var(--soft); }
+.menu button:focus-visible { outline-offset: -2px; }
+@media (hover: hover) { .menu button:hover { background: var(--raised); } }
+.key { font: 500 12px/1 var(--mono); color: var(--soft); border: 1px solid var(--line); border-bottom-width: 2px; border-radius: 5px; padding: 3px 5px; }
+.status { padding: 8px 10px 10px; border-bottom: 1px solid var(--line); margin-bottom: 6px; font: 400 12px/1.45 var(--sans); color: var(--soft); max-width: 260px; }
+.status strong { display: block; color: var(--ink); font: 500 13px/1.4 var(--sans); }
+
 .inbox { position: fixed; top: 12px; bottom: 12px; inset-inline-end: 12px; width: 376px; max-width: calc(100vw - 24px); border-radius: 16px; display: flex; flex-direction: column; overflow: hidden; }
 .inbox .head { display: flex; align-items: center; gap: 4px; padding: 10px 10px 4px 16px; } .inbox .head h2 { flex: 1; font: 600 14px/1.3 var(--sans); }
 .tabs { display: flex; gap: 4px; padding: 0 12px; } .tabs .act[aria-selected=true] { background: var(--raised); color: var(--ink); } .tabs .act { color: var(--soft); }
@@ -40,15 +52,15 @@ const styles = `
 .modal h3 { font: 600 13px/1.4 var(--sans); margin-top: 4px; } .modal .tick { margin-inline-start: 0; font-size: 13px; }
 .keys { display: grid; grid-template-columns: 1fr auto; gap: 6px 16px; margin-top: 6px; align-items: center; font: 400 13px/1.4 var(--sans); } .keys dd { text-align: end; }
 
-@media (pointer: coarse) { .find input, .field input { font-size: 16px; height: 44px; } .find .icon { top: 14px; } }
+@media (pointer: coarse) { .menu button { min-height: 44px; } .find input, .field input { font-size: 16px; height: 44px; } .find .icon { top: 14px; } }
 @media (max-width: 719px) { .inbox { inset: auto 0 0 0; top: max(48px, 8vh); width: auto; max-width: none; border-radius: 18px 18px 0 0; padding-bottom: env(safe-area-inset-bottom); } }
 @media (forced-colors: active) { .find input, .field input { border: 1px solid CanvasText; } }
 `;
 
 /** Once, when this part has come. @param {App} app */
 function furnish(app) {
-  learn(words);
+  learn({ ...words, ...menuWords });
   dress(app.root, styles);
 }
 
-export const more = { copyText, furnish, inboxView, markdownOf, settingsView, shoot };
+export const more = { copyText, furnish, inboxView, markdownOf, menuView, settingsView, shoot };

@@ -12,10 +12,13 @@ let tries = 0;
  */
 export async function fetchPart(endpoint, name) {
   // A module that failed once is not asked for again under the same address.
-  const made = await import(`${endpoint}/toolbar/${name}.js${tries ? `?${tries}` : ""}`).catch((error) => {
-    tries += 1;
-    throw error;
-  });
+  const file = `/${name}.js${tries ? `?${tries}` : ""}`;
+  const made = await import(`${endpoint}/toolbar${file}`)
+    .catch(() => import(`.${file}`)) // from where this script came
+    .catch((error) => {
+      tries += 1;
+      throw error;
+    });
   if (made.stamp !== STAMP) throw new Error("another version");
   return made.default(KIT)[name];
 }

@@ -4,7 +4,7 @@
 import { h, setHidden, setStyle } from "./dom.js";
 import { icon } from "./icons.js";
 import { targetOf } from "./capture.js";
-import { crumbsOf, parentOf } from "./selector.js";
+import { boxOf, crumbsOf, insideOf, parentOf } from "./selector.js";
 import { randomId } from "./memory.js";
 import { say } from "./texts.js";
 
@@ -121,15 +121,21 @@ export class Picker {
     let root = document;
     /** @type {Element | null} */
     let found = null;
+    let { x, y } = point;
     for (;;) {
       /** @type {Document | ShadowRoot} */
       const inside = root;
       /** @type {Element | undefined} */
-      const next = inside.elementsFromPoint(point.x, point.y).find((element) => element !== this.app.host && element.getRootNode() === inside);
+      const next = inside.elementsFromPoint(x, y).find((element) => element !== this.app.host && element.getRootNode() === inside);
       if (!next || next === found) return found;
       found = next;
-      if (!next.shadowRoot) return found;
-      root = next.shadowRoot;
+      const deeper = insideOf(next);
+      if (!deeper) return found;
+      root = deeper;
+      if (next.shadowRoot) continue;
+      const frame = boxOf(next);
+      x = point.x - frame.x - next.clientLeft;
+      y = point.y - frame.y - next.clientTop;
     }
   }
 
@@ -215,7 +221,7 @@ export class Picker {
     /** @type {Element | null | undefined} */
     let to = null;
     if (key === "ArrowUp") to = parentOf(from);
-    else if (key === "ArrowDown") to = [...(from.shadowRoot ?? from).children].find(isShown);
+    else if (key === "ArrowDown") to = [...(insideOf(from) ?? from).children].find(isShown);
     else {
       const side = key === "ArrowRight" ? "nextElementSibling" : "previousElementSibling";
       // At the end of a group it goes on beside the group.
@@ -367,7 +373,7 @@ export class Picker {
   measure() {
     if (!this.isOn) return () => {};
     const { app } = this;
-    const added = this.added.map(({ element }) => element.getBoundingClientRect());
+    const added = this.added.map(({ element }) => boxOf(element));
     if (this.mode === "move") {
       const from = this.moving?.target.rect;
       const box = from ? { x: from.x - scrollX + this.shift.x, y: from.y - scrollY + this.shift.y, width: from.width, height: from.height } : null;
@@ -375,7 +381,7 @@ export class Picker {
     }
     if (!this.isWalking && this.point) this.element = this.#at(this.point);
     const element = this.element;
-    const box = element?.getBoundingClientRect() ?? null;
+    const box = element && boxOf(element);
     const tag = app.nodes.get("tag");
     const crumbs = element ? crumbsOf(element) : [];
     return () => {

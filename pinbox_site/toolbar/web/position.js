@@ -1,6 +1,6 @@
 // Where a card goes: beside its element, never over it, never over the bar, never at the window's edge.
 
-
+import { boxOf } from "./selector.js";
 
 /** @typedef {import("./toolbar.js").App} App */
 /** @typedef {{ left: number, top: number, right: number, bottom: number }} Area */
@@ -19,14 +19,17 @@ export function measureCard(app) {
   placeMenu(app);
   const card = app.nodes.get("card");
   if (!card?.isConnected) return () => {};
-  const target = areaOf(app);
+  const safe = app.safe();
   const bar = app.barBox;
-  const space = { left: EDGE, top: EDGE, right: innerWidth - EDGE, bottom: (visualViewport?.height ?? innerHeight) - EDGE };
+  const space = { left: EDGE + safe.left, top: EDGE + safe.top, right: innerWidth - EDGE - safe.right, bottom: (visualViewport?.height ?? innerHeight) - EDGE - safe.bottom };
   const inbox = app.nodes.get("inbox");
   if (inbox?.isConnected && innerWidth >= SHEET_BELOW) space.right = Math.min(space.right, inbox.getBoundingClientRect().left - GAP);
-  const isSmall = innerWidth < SHEET_BELOW;
+  const target = areaOf(app);
+  const chip = chipOf(app);
+  const both = target && chip ? union(target, chip) : target;
   const height = card.scrollHeight;
-  const place = target && !isSmall ? beside(target, space, bar, height) : null;
+  // Clear of element and chip; where there is no room for that, of the element, and below or above the chip.
+  const place = target && both && innerWidth >= SHEET_BELOW ? (beside(both, null, space, bar, height) ?? beside(target, chip, space, bar, height)) : null;
   return () => {
     const { style } = card;
     card.classList.toggle("is-sheet", !place);
@@ -36,12 +39,12 @@ export function measureCard(app) {
       style.maxHeight = `${Math.round(place.tallest)}px`;
       return;
     }
-    sheet(card, target, space, bar);
+    sheet(card, both, space, bar);
   };
 }
 
-/** @param {Area} target @param {Area} space @param {{ x: number, y: number, width: number, height: number }} bar @param {number} height */
-function beside(target, space, bar, height) {
+/** @param {Area} target @param {Area | null} chip @param {Area} space @param {{ x: number, y: number, width: number, height: number }} bar @param {number} height */
+function beside(target, chip, space, bar, height) {
   const free = { right: space.right - target.right, left: target.left - space.left, below: space.bottom - target.bottom, above: target.top - space.top };
   const enough = ENOUGH - EDGE;
   const side = /** @type {const} */ (["right", "left", "below", "above"]).find((name) => free[name] >= enough);
@@ -56,10 +59,19 @@ function beside(target, space, bar, height) {
     if (bar.y > innerHeight / 2) bottom = Math.min(bottom, bar.y - EDGE);
     else top = Math.max(top, bar.y + bar.height + EDGE);
   }
+  if (chip && left < chip.right + EDGE && left + WIDTH > chip.left - EDGE && bottom > chip.top && top < chip.bottom) {
+    if (bottom - chip.bottom >= chip.top - top) top = chip.bottom + EDGE;
+    else bottom = chip.top - EDGE;
+  }
   const tallest = Math.min(TALLEST, bottom - top);
   const size = Math.min(height, tallest);
   const wish = side === "above" ? bottom - size : side === "below" ? top : target.top - 4;
   return { left, top: Math.max(top, Math.min(wish, bottom - size)), tallest };
+}
+
+/** @param {Area} a @param {Area} b @returns {Area} */
+function union(a, b) {
+  return { left: Math.min(a.left, b.left), top: Math.min(a.top, b.top), right: Math.max(a.right, b.right), bottom: Math.max(a.bottom, b.bottom) };
 }
 
 /** At the bottom, or at the top where only there the element stays in sight. @param {HTMLElement} card @param {Area | null} target @param {Area} space @param {{ x: number, y: number, width: number, height: number }} bar */
@@ -81,18 +93,22 @@ function sheet(card, target, space, bar) {
   style.translate = `${Math.round(left)}px ${Math.round(isAbove ? top : bottom - height)}px`;
 }
 
-/** The element and the chip of the open card, as far as they are in sight. @param {App} app @returns {Area | null} */
+/** The element of the open card, as far as it is in sight. @param {App} app @returns {Area | null} */
 function areaOf(app) {
   const id = app.ui.card;
   if (!id) return null;
   const target = app.store.drafts.get(id)?.target ?? app.store.pin(id)?.target;
-  const box = app.markers.element(id, target)?.getBoundingClientRect();
+  const element = app.markers.element(id, target);
+  const box = element && boxOf(element);
   if (!box || (!box.width && !box.height)) return null;
-  const area = { left: Math.max(0, box.left), top: Math.max(0, box.top), right: Math.min(innerWidth, box.right), bottom: Math.min(innerHeight, box.bottom) };
-  if (area.right < area.left || area.bottom < area.top) return null;
-  const chip = app.markers.chips.get(id);
-  if (!chip) return area;
-  return { left: Math.min(area.left, chip.left), top: Math.min(area.top, chip.top), right: Math.max(area.right, chip.left + chip.width), bottom: Math.max(area.bottom, chip.top + 24) };
+  const area = { left: Math.max(0, box.x), top: Math.max(0, box.y), right: Math.min(innerWidth, box.x + box.width), bottom: Math.min(innerHeight, box.y + box.height) };
+  return area.right < area.left || area.bottom < area.top ? null : area;
+}
+
+/** @param {App} app @returns {Area | null} */
+function chipOf(app) {
+  const chip = app.markers.chips.get(app.ui.card ?? "");
+  return chip ? { left: chip.left, top: chip.top, right: chip.left + chip.width, bottom: chip.top + 24 } : null;
 }
 
 /** @param {App} app */

@@ -1,8 +1,9 @@
 // From an element to a selector that finds exactly it again, and back.
 //
-// A selector may cross open shadow roots: "my-card >>> button" is the button inside the card's root.
+// A selector may cross open shadow roots and frames of the same origin: "my-card >>> button" is the button
+// inside the card's root.
 
-/** What leads into a shadow root. Never part of a selector itself: `>` is escaped inside values. */
+/** What leads into a shadow root or a frame. Never part of a selector itself: `>` is escaped inside values. */
 const INTO = " >>> ";
 /** Attributes that developers give on purpose, the likeliest to stay first. */
 const STABLE = ["data-pb-anchor", "data-pb-el", "data-testid", "data-test-id", "data-test", "data-cy", "data-qa"];
@@ -86,12 +87,11 @@ export function selectorOf(element) {
   /** @type {string[]} */
   const parts = [];
   for (let at = /** @type {Element | null} */ (element); at; ) {
-    const root = at.getRootNode();
-    if (!(root instanceof Document || root instanceof ShadowRoot)) return undefined;
-    const part = within(at, root);
+    const root = rootOf(at);
+    const part = root && within(at, root);
     if (!part) return undefined;
     parts.unshift(part);
-    at = root instanceof ShadowRoot ? root.host : null;
+    at = holderOf(root);
   }
   return parts.join(INTO);
 }
@@ -106,8 +106,9 @@ export function find(selector) {
   try {
     for (const part of selector.split(INTO)) {
       if (found) {
-        if (!found.shadowRoot) return null;
-        root = found.shadowRoot;
+        const inside = insideOf(found);
+        if (!inside) return null;
+        root = inside;
       }
       found = root.querySelector(part);
       if (!found) return null;
@@ -120,16 +121,46 @@ export function find(selector) {
 
 // --- what people read -----------------------------------------------------------------------------
 
-/** @param {Element} element @returns {Element | null} also out of a shadow root */
+/** @param {Element} element @returns {Element | null} also out of a shadow root or a frame */
 export function parentOf(element) {
   if (element.parentElement) return element.parentElement;
+  const root = rootOf(element);
+  return root && holderOf(root);
+}
+
+// Nothing of a frame is an instance of this window's classes: what a node is, its nodeType says.
+
+/** @param {Element} element @returns {Document | ShadowRoot | null} null when it is in no document */
+function rootOf(element) {
   const root = element.getRootNode();
-  return root instanceof ShadowRoot ? root.host : null;
+  return root.nodeType === 9 || "host" in root ? /** @type {Document | ShadowRoot} */ (root) : null;
+}
+
+/** @param {Document | ShadowRoot} root @returns {Element | null} what it is inside of; null for the page itself */
+function holderOf(root) {
+  if ("host" in root) return root.host;
+  return root === document ? null : (root.defaultView?.frameElement ?? null);
+}
+
+/** @param {Element} element @returns {Document | ShadowRoot | null} its shadow root, or the page in it where that is of the same origin */
+export function insideOf(element) {
+  return element.shadowRoot ?? /** @type {Partial<HTMLIFrameElement>} */ (element).contentDocument ?? null;
+}
+
+/** Where it is in the window, also from inside frames. @param {Element} element @returns {{ x: number, y: number, width: number, height: number }} */
+export function boxOf(element) {
+  let { x, y, width, height } = element.getBoundingClientRect();
+  for (let frame = holderOf(element.ownerDocument); frame; frame = holderOf(frame.ownerDocument)) {
+    const outer = frame.getBoundingClientRect();
+    x += outer.x + frame.clientLeft;
+    y += outer.y + frame.clientTop;
+  }
+  return { x, y, width, height };
 }
 
 /** Whether it, or anything around it, is marked as private. @param {Node | null} node */
 export function isPrivate(node) {
-  for (let at = node instanceof Element ? node : (node?.parentElement ?? null); at; at = parentOf(at)) {
+  for (let at = node?.nodeType === 1 ? /** @type {Element} */ (node) : (node?.parentElement ?? null); at; at = parentOf(at)) {
     if (at.hasAttribute("data-pinbox-private") || (at.localName === "input" && at.getAttribute("type") === "password")) return true;
   }
   return false;

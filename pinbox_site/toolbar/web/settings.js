@@ -1,7 +1,7 @@
 // The one window: the name, and the keys.
 
 import { h } from "./dom.js";
-import { icon } from "./icons.js";
+import { iconButton } from "./icons.js";
 import { SEND_KEYS, SHIFT_KEY } from "./card.js";
 import { say } from "./texts.js";
 
@@ -49,7 +49,7 @@ export function settingsView(app) {
       h(
         "div.modal",
         { role: "dialog", "aria-modal": "true", "aria-label": say("settings"), tabindex: -1, ref: (/** @type {HTMLElement} */ node) => app.nodes.set("modal", node), on: { keydown: trap } },
-        h("div.head", { key: "head" }, h("h2", null, say("settings")), h("button.act.icon-only", { "aria-label": say("close"), on: { click: () => app.closeSettings() } }, icon("close"))),
+        h("div.head", { key: "head" }, h("h2", null, say("settings")), iconButton("close", say("close"), () => app.closeSettings())),
         h(
           "label.field",
           { key: "name" },

@@ -1,7 +1,7 @@
 // One picture of the element and a little around it, out of the browser's own capture of this tab. The
 // stream ends with the picture; what is private is painted over before anything is kept.
 
-import { isPrivate } from "./selector.js";
+import { boxOf, insideOf, isPrivate } from "./selector.js";
 
 const AROUND = 24;
 const LONGEST_SIDE = 1600;
@@ -43,11 +43,11 @@ function nextFrame(video) {
 /** @param {HTMLVideoElement} video @param {Element} element @returns {string} */
 function cut(video, element) {
   const scale = video.videoWidth / innerWidth;
-  const box = element.getBoundingClientRect();
-  const left = Math.max(0, box.left - AROUND);
-  const top = Math.max(0, box.top - AROUND);
-  const width = Math.min(innerWidth, box.right + AROUND) - left;
-  const height = Math.min(innerHeight, box.bottom + AROUND) - top;
+  const box = boxOf(element);
+  const left = Math.max(0, box.x - AROUND);
+  const top = Math.max(0, box.y - AROUND);
+  const width = Math.min(innerWidth, box.x + box.width + AROUND) - left;
+  const height = Math.min(innerHeight, box.y + box.height + AROUND) - top;
   if (width < 1 || height < 1) throw new Error("the element is not in view");
   const size = Math.min(1, LONGEST_SIDE / (Math.max(width, height) * scale)) * scale;
   const canvas = document.createElement("canvas");
@@ -58,19 +58,20 @@ function cut(video, element) {
   paper.drawImage(video, left * scale, top * scale, width * scale, height * scale, 0, 0, canvas.width, canvas.height);
   paper.fillStyle = "#808080";
   for (const secret of secrets(document)) {
-    const at = secret.getBoundingClientRect();
-    paper.fillRect((at.left - left) * size - 1, (at.top - top) * size - 1, at.width * size + 2, at.height * size + 2);
+    const at = boxOf(secret);
+    paper.fillRect((at.x - left) * size - 1, (at.y - top) * size - 1, at.width * size + 2, at.height * size + 2);
   }
   return canvas.toDataURL("image/webp", QUALITY);
 }
 
-/** Everything private, through open shadow roots. @param {Document | ShadowRoot} root @returns {Element[]} */
+/** Everything private, through open shadow roots and frames. @param {Document | ShadowRoot} root @returns {Element[]} */
 function secrets(root) {
   /** @type {Element[]} */
   const found = [];
   for (const element of root.querySelectorAll("*")) {
     if (element.matches("[data-pinbox-private], input[type=password]") || (element.shadowRoot && isPrivate(element))) found.push(element);
-    if (element.shadowRoot) found.push(...secrets(element.shadowRoot));
+    const inside = insideOf(element);
+    if (inside) found.push(...secrets(inside));
   }
   return found;
 }

@@ -45,6 +45,16 @@ export function stateWord(state, facts) {
   return say(`state_${state}`, { agent: (facts && agentOf(facts)) || say("the_agent") });
 }
 
+/** Whether a person may have the hub try again. @param {Facts} facts */
+export function isUndelivered({ pin, delivery, entries }) {
+  return delivery?.status === "failed" && !delivery.handedOverAt && pin.status === "open" && !entries.length;
+}
+
+/** Without the code before it. @param {Delivery} delivery */
+export function plainError(delivery) {
+  return (delivery.lastError ?? "").replace(/^E_\w+: /, "");
+}
+
 /** Where the last words to the agent are: one sentence, or "" when nothing was observed. @param {Facts} facts */
 export function wayOf(facts) {
   const { pin, delivery, entries } = facts;
@@ -54,6 +64,6 @@ export function wayOf(facts) {
   if (!delivery || pin.status === "resolved") return "";
   if (delivery.acknowledgedAt) return say("way_read", { agent, time: ago(delivery.acknowledgedAt) });
   if (delivery.handedOverAt) return say("way_handed", { agent, time: ago(delivery.handedOverAt) });
-  if (delivery.status === "failed") return say("way_failed", { why: delivery.lastError ?? "" });
+  if (delivery.status === "failed") return say("way_failed", { why: plainError(delivery) });
   return delivery.status === "pending" ? say("way_queued") : "";
 }

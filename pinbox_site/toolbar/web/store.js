@@ -89,6 +89,8 @@ export class Store {
     this.heard = () => {};
     /** @type {(entry: Entry, answer: any) => void} */
     this.accepted = () => {};
+    /** @type {(pin: Pin, delivery: Delivery) => void} a delivery was handed over or failed */
+    this.moved = () => {};
     /** @type {Socket | null} */
     this.socket = null;
     this.isStopped = true;
@@ -412,6 +414,7 @@ export class Store {
       const newest = new Map();
       for (const row of rows) if (row.status !== "skipped" && !newest.has(row.pinId)) newest.set(row.pinId, row);
       const isOther = newest.size !== this.deliveries.size || [...newest].some(([pin, row]) => this.deliveries.get(pin)?.updatedAt !== row.updatedAt);
+      const before = this.deliveries;
       this.deliveries = newest;
       if (isOther) {
         const summary = /** @type {import("./types.js").Summary} */ (await this.wire.get("/summary"));
@@ -424,6 +427,12 @@ export class Store {
           if (known.agentSession) this.pins.set(known.id, { ...(this.pins.get(known.id) ?? known), agentSession: known.agentSession });
         }
         this.changed();
+        for (const [id, row] of newest) {
+          const pin = this.pins.get(id);
+          const known = before.get(id);
+          const isNews = known && (row.status === "failed" ? known.status !== "failed" : row.handedOverAt && !known.handedOverAt);
+          if (pin && isNews) this.moved(pin, row);
+        }
       }
     } catch (error) {
       // A hub whose page token may not see deliveries: then none are claimed.
@@ -491,6 +500,12 @@ export class Store {
   decide(pin, kind) {
     const body = kind === "resolve" ? { by: "human" } : { outcome: kind === "accept" ? "accepted" : "reopened" };
     return this.outbox.add({ kind, pin, body: JSON.stringify(body) });
+  }
+
+  /** Has the hub try again what did not arrive. @param {string} pin */
+  async deliverAgain(pin) {
+    await this.wire.post(`/deliveries/${this.deliveries.get(pin)?.id}/retry`, "{}", randomId(16));
+    this.#watchDeliveries(true);
   }
 
   /** @param {Draft} draft */

@@ -6,7 +6,7 @@ const css = `
 #layer { --ease: cubic-bezier(.2,.7,.3,1);
   --ground: #ffffff; --raised: #f4f5f7; --edge: #868d99; --line: #e3e5ea; --ink: #16181d; --soft: #575d69; --scrim: rgba(22,24,29,.38);
   --accent: var(--pb-accent, #3451d1); --on-accent: #ffffff; --tint: #eef1fd;
-  --c-draft: #575d69; --c-unsent: #575d69; --c-open: #575d69; --c-with: #0b6a7d; --c-answered: #7a35b8; --c-verify: #915200; --c-closed: #1b7040; --c-failed: #bd2732;
+  --c-with: #0b6a7d; --c-answered: #7a35b8; --c-verify: #915200; --c-closed: #1b7040; --c-failed: #bd2732;
   --shadow: 0 1px 2px rgba(16,20,32,.10), 0 10px 32px rgba(16,20,32,.18);
   --sans: ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
   --mono: ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
@@ -15,7 +15,7 @@ const css = `
 #layer[data-theme=dark] {
   --ground: #1c1e23; --raised: #282b32; --edge: #7f8694; --line: #34383f; --ink: #f1f2f4; --soft: #aab0bb; --scrim: rgba(0,0,0,.5);
   --accent: var(--pb-accent, #93a5ff); --on-accent: #10142b; --tint: #272d49;
-  --c-draft: #aab0bb; --c-unsent: #aab0bb; --c-open: #aab0bb; --c-with: #5fd0e3; --c-answered: #cda2ff; --c-verify: #f2bd62; --c-closed: #67d297; --c-failed: #ff9a9a;
+  --c-with: #5fd0e3; --c-answered: #cda2ff; --c-verify: #f2bd62; --c-closed: #67d297; --c-failed: #ff9a9a;
   --shadow: 0 0 0 1px rgba(255,255,255,.09), 0 12px 36px rgba(0,0,0,.55); color-scheme: dark; }
 #layer *, #layer *::before, #layer *::after { box-sizing: border-box; }
 #layer [hidden] { display: none; }
@@ -26,13 +26,13 @@ p, ul, ol, h2, h3, dl, dd { margin: 0; padding: 0; font: inherit; list-style: no
 a { color: var(--accent); text-underline-offset: 2px; }
 :focus { outline: none; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+.stage { position: absolute; padding: env(safe-area-inset-top) env(safe-area-inset-right) env(safe-area-inset-bottom) env(safe-area-inset-left); pointer-events: none; }
 .quiet { color: var(--soft); }
 .facts { font: 400 12px/1.4 var(--mono); color: var(--soft); }
 .said { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 
-.mark { color: var(--c-open); }
 .mark .cut { stroke: var(--ground); } .mark .hole { fill: var(--ground); }
-.is-draft { --c: var(--c-draft); } .is-unsent { --c: var(--c-unsent); } .is-failed { --c: var(--c-failed); } .is-open { --c: var(--c-open); }
+.is-draft, .is-unsent, .is-open { --c: var(--soft); } .is-failed { --c: var(--c-failed); }
 .is-with { --c: var(--c-with); } .is-answered { --c: var(--c-answered); } .is-verify { --c: var(--c-verify); } .is-closed { --c: var(--c-closed); }
 .mark { color: var(--c); }
 .state { display: inline-flex; align-items: center; gap: 6px; font: 500 12px/1.4 var(--sans); color: var(--c); white-space: nowrap; }
@@ -68,23 +68,12 @@ a { color: var(--accent); text-underline-offset: 2px; }
 .dock[data-y=bottom] .notice { bottom: calc(100% + 8px); } .dock[data-y=top] .notice { top: calc(100% + 8px); }
 .dock.is-puck .notice { inset-inline: auto; width: 240px; } .dock.is-puck[data-x=left] .notice { left: 0; justify-content: flex-start; } .dock.is-puck[data-x=right] .notice { right: 0; justify-content: flex-end; } .dock.is-puck[data-x=middle] .notice { left: -96px; }
 
-.menu { position: fixed; left: 0; top: 0; min-width: 216px; padding: 6px; border-radius: 12px; }
-.menu button { display: flex; align-items: center; gap: 10px; width: 100%; min-height: 36px; padding: 0 10px; border-radius: 8px; font: 400 14px/1.2 var(--sans); }
-.menu button + button { margin-top: 4px; }
-.menu button .key { margin-inline-start: auto; }
-.menu .icon { color: var(--soft); }
-.menu button:focus-visible { outline-offset: -2px; }
-@media (hover: hover) { .menu button:hover { background: var(--raised); } }
-.key { font: 500 12px/1 var(--mono); color: var(--soft); border: 1px solid var(--line); border-bottom-width: 2px; border-radius: 5px; padding: 3px 5px; }
-.status { padding: 8px 10px 10px; border-bottom: 1px solid var(--line); margin-bottom: 6px; font: 400 12px/1.45 var(--sans); color: var(--soft); max-width: 260px; }
-.status strong { display: block; color: var(--ink); font: 500 13px/1.4 var(--sans); }
-
 .card { position: fixed; left: 0; top: 0; width: 336px; border-radius: 14px; display: flex; flex-direction: column; overflow: hidden; }
 .card.is-sheet { width: auto; max-width: 560px; border-radius: 16px; }
 .card .head { display: flex; align-items: center; gap: 4px; padding: 8px 8px 0 14px; min-height: 40px; }
 .card .head h2 { flex: 1; min-width: 0; display: flex; align-items: center; gap: 8px; font: 600 14px/1.3 var(--sans); }
 .card .head .state { overflow: hidden; text-overflow: ellipsis; }
-.crumbs { padding: 0 14px; display: flex; gap: 6px; align-items: baseline; overflow: hidden; white-space: nowrap; }
+.crumbs { flex: none; padding: 0 14px; display: flex; gap: 6px; align-items: baseline; overflow: hidden; white-space: nowrap; }
 .crumbs span { overflow: hidden; text-overflow: ellipsis; flex: 0 1 auto; min-width: 24px; } .crumbs span:last-child { color: var(--ink); flex-shrink: .4; } .crumbs i { font-style: normal; flex: none; }
 .body { padding: 10px 14px 0; overflow-y: auto; overscroll-behavior: contain; min-height: 0; flex: 1 1 auto; user-select: text; -webkit-user-select: text; outline-offset: -2px; }
 .message { margin-bottom: 12px; }
@@ -96,8 +85,10 @@ a { color: var(--accent); text-underline-offset: 2px; }
 .outcome { display: flex; gap: 8px; align-items: center; margin-bottom: 12px; font: 400 12px/1.45 var(--sans); color: var(--soft); }
 .outcome .mark { margin-top: 1px; }
 .way { display: flex; gap: 8px; align-items: baseline; margin: 0 0 12px; font: 400 12px/1.45 var(--sans); color: var(--soft); }
-.trouble { margin: 0 0 12px; padding: 8px 10px; border-radius: 10px; box-shadow: inset 0 0 0 1px var(--c-failed); font: 400 12px/1.45 var(--sans); color: var(--ink); overflow-wrap: anywhere; }
+.way span { flex: 1; }
+.trouble { margin: 6px 0 12px; padding: 8px 10px; border-radius: 10px; box-shadow: inset 0 0 0 1px var(--c-failed); font: 400 12px/1.45 var(--sans); color: var(--ink); overflow-wrap: anywhere; }
 .trouble strong { color: var(--c-failed); font-weight: 600; display: flex; gap: 6px; align-items: center; }
+.trouble p::first-letter { text-transform: uppercase; }
 .trouble .row { display: flex; gap: 8px; margin-top: 6px; }
 .thumb { display: block; width: 100%; max-height: 140px; object-fit: cover; object-position: top left; border-radius: 8px; margin-top: 6px; box-shadow: inset 0 0 0 1px var(--line); border: 1px solid var(--line); background: var(--raised); }
 .links { display: flex; flex-wrap: wrap; gap: 6px; margin-bottom: 12px; }
@@ -150,15 +141,18 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
 
 @media (pointer: coarse) {
   .act { min-height: 44px; min-width: 44px; } .act.icon-only { width: 44px; } .bar .act { height: 44px; } .bar { padding: 0; } .bar .grip { width: 44px; } .bar .list { width: 72px; } .bar .place { width: 88px; }
-  .composer textarea { font-size: 16px; } .menu button { min-height: 44px; } .tick { min-height: 44px; } .aimbar .act { min-height: 44px; }
+  .composer textarea { font-size: 16px; } .tick { min-height: 44px; } .aimbar .act { min-height: 44px; }
   .chip::after { inset: -10px; } .verdict .act { min-height: 44px; } .links a { padding: 16px 0; }
 }
 @media (forced-colors: active) {
+  #layer[data-theme] { --ground: Canvas; --raised: Canvas; --edge: CanvasText; --line: CanvasText; --ink: CanvasText; --soft: CanvasText; --accent: Highlight; --on-accent: HighlightText; --tint: Canvas; }
+  #layer [class*=is-] { --c: CanvasText; }
+  .count.some, .chip[aria-expanded=true] { forced-color-adjust: none; }
   .bar, .puck, .card, .inbox, .modal, .menu, .toast, .chip, .aimbar, .tag, .notice > div { border: 1px solid CanvasText; }
   .act.solid { forced-color-adjust: none; background: Highlight; color: HighlightText; }
   .composer, .act.line { border: 1px solid CanvasText; }
   .frame i, .dot, .needle, .reticle { forced-color-adjust: none; }
-  [aria-selected=true], [aria-pressed=true], [aria-current=true] { outline: 2px solid Highlight; outline-offset: -2px; }
+  [aria-selected=true], [aria-pressed=true], [aria-current=true], .chip[aria-expanded=true] { outline: 2px solid Highlight; outline-offset: -2px; }
 }
 `;
 

@@ -18,8 +18,6 @@ export const en = {
   copy_failed: "The browser did not allow copying",
   hide_pins: "Hide pins",
   show_pins: "Show pins",
-  theme_light: "Light theme",
-  theme_dark: "Dark theme",
   settings: "Name and keys",
   close: "Close",
   cancel: "Cancel",
@@ -40,13 +38,7 @@ export const en = {
   short_refused: "Signed out",
   short_outdated: "Reload",
   short_unset: "No hub",
-  blocked_hint: "This public page may reach programs on your computer only if you allow it in the browser's site settings (local network). A team hub needs no such permission.",
-  csp_hint: "The page's Content-Security-Policy does not name the hub in connect-src.",
-  refused_hint: "The hub no longer accepts this page's token. Reload the page, or sign in again.",
   waiting_out: "{n} not sent yet",
-  agents: "Agents: {list}",
-  no_agent: "No agent is connected",
-  sign_in: "Try again",
 
   state_draft: "Draft",
   state_unsent: "Not sent",
@@ -65,7 +57,7 @@ export const en = {
   way_unsent: "Kept in this browser, not at the hub yet",
   way_sending: "Sending",
   way_rejected: "The hub refused it: {why}",
-  way_later: "Not sent: {why}. Tried again by itself",
+  way_later: "{why}. Tried again by itself",
   why_unreachable: "the hub does not answer",
   why_refused: "signed out",
 
@@ -140,7 +132,7 @@ export const en = {
   replies: "{n} replies",
   reply_one: "1 reply",
 
-  said_answer: "{agent} answered on pin {n}",
+  said_answer: "{agent} answered on pin {n}: {text}",
   said_fixed: "Pin {n}: {agent} says it is fixed, please verify",
   said_sent: "Sent",
   said_failed: "Not sent: {why}",
@@ -150,7 +142,7 @@ export const en = {
   now: "now",
 };
 
-/** @typedef {keyof typeof en | keyof typeof import("./settings.js").words} TextKey */
+/** @typedef {keyof typeof en | keyof typeof import("./settings.js").words | keyof typeof import("./menu.js").menuWords} TextKey */
 
 let language = "en";
 /** @type {Record<string, string>} */

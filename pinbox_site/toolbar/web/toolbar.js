@@ -10,8 +10,8 @@ import { blobOf } from "./outbox.js";
 import { fetchPart } from "./parts.js";
 import { Picker } from "./place.js";
 import { measureCard } from "./position.js";
-import { labelOfTarget } from "./selector.js";
-import { agentOf, stateWord } from "./states.js";
+import { boxOf, labelOfTarget } from "./selector.js";
+import { agentOf, plainError, stateWord } from "./states.js";
 import { Store } from "./store.js";
 import { dress } from "./style.js";
 import { agentName, en, say, speak, spoken } from "./texts.js";
@@ -25,6 +25,7 @@ import { Witness } from "./witness.js";
 /** @typedef {import("./types.js").Message} Message */
 /** @typedef {import("./types.js").Point} Point */
 /** @typedef {import("./types.js").HubEvent} HubEvent */
+/** @typedef {import("./types.js").Delivery} Delivery */
 /** @typedef {import("./bar.js").Dock} Dock */
 /** @typedef {import("./parts.js").More} More */
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */
@@ -49,6 +50,10 @@ import { Witness } from "./witness.js";
 
 /** Milliseconds a short message stays. */
 const TOAST_MS = 2_500;
+/** Lines that stay where a screen reader finds them. */
+const MOST_SAID = 6;
+/** Letters of an answer that are read out. */
+const MOST_READ = 200;
 const CLICKS = ["pointerdown", "mousedown", "pointerup", "mouseup", "click", "dblclick"];
 
 /** Everything behind one element. */
@@ -60,6 +65,7 @@ export class App {
     this.store = new Store(config, () => this.later());
     this.store.heard = (event) => this.#heard(event);
     this.store.accepted = (entry, answer) => this.#accepted(entry, answer);
+    this.store.moved = (pin, delivery) => this.#moved(pin, delivery);
     this.store.isWriting = (id) => this.ui.card === id;
     this.witness = new Witness(this.store.wire.endpoint);
     const { memory } = this.store;
@@ -103,11 +109,13 @@ export class App {
     this.view.setAttribute("dir", "ltr");
     this.view.setAttribute("lang", spoken());
     this.stage = document.createElement("div");
+    this.stage.className = "stage";
     const saying = (/** @type {string} */ role) => {
       const node = document.createElement("div");
       node.className = "said";
       node.setAttribute("role", role);
       node.setAttribute("aria-live", role === "alert" ? "assertive" : "polite");
+      node.setAttribute("aria-atomic", "false");
       return node;
     };
     this.polite = saying("status");
@@ -168,7 +176,7 @@ export class App {
     this.host.toggleAttribute("data-placing", this.picker.isOn);
     const thread = this.nodes.get("thread");
     const wasAtEnd = thread ? thread.scrollHeight - thread.scrollTop - thread.clientHeight < 40 : true;
-    draw(this.stage, [...this.markers.view(), ...this.picker.view(), ...barView(this), ...(this.more?.inboxView(this) ?? []), ...cardView(this), ...(this.more?.settingsView(this) ?? []), ...this.#toastView()]);
+    draw(this.stage, [...this.markers.view(), ...this.picker.view(), ...barView(this), ...(this.more?.inboxView(this) ?? []), ...cardView(this), ...(this.more?.menuView(this) ?? []), ...(this.more?.settingsView(this) ?? []), ...this.#toastView()]);
     if (thread?.isConnected && wasAtEnd) thread.scrollTop = thread.scrollHeight;
     this.#place();
     this.#warnOf(this.store.entries);
@@ -189,12 +197,16 @@ export class App {
 
   /** @param {Partial<Ui>} change */
   setUi(change) {
-    const opensMenu = change.menu && !this.ui.menu;
     const closesMenu = change.menu === false && this.ui.menu;
     Object.assign(this.ui, change);
     this.draw();
-    if (opensMenu) this.nodes.get("menu")?.querySelector("button")?.focus();
     if (closesMenu) this.nodes.get("dock")?.querySelector("button")?.focus({ preventScroll: true });
+  }
+
+  toggleMenu() {
+    if (this.ui.menu) return this.setUi({ menu: false });
+    this.ui.menu = true;
+    this.#withRest(() => this.nodes.get("menu")?.querySelector("button")?.focus());
   }
 
   /** @param {Partial<Pick<Ui, "keys" | "theme" | "dock">>} change what stays for the next time */
@@ -203,15 +215,14 @@ export class App {
     this.setUi(change);
   }
 
-  /** @param {string} text */
+  /** Said by a screen reader, once, when there is time for it. @param {string} text */
   announce(text) {
-    // The same words twice are said twice.
-    this.polite.textContent = this.polite.textContent === text ? `${text}\u00a0` : text;
+    utter(this.polite, text);
   }
 
-  /** @param {string} text */
+  /** Said at once. @param {string} text */
   warn(text) {
-    this.urgent.textContent = this.urgent.textContent === text ? `${text}\u00a0` : text;
+    utter(this.urgent, text);
   }
 
   /** @param {string} text */
@@ -510,8 +521,8 @@ export class App {
   visit(pin) {
     const element = this.markers.element(pin.id, pin.target);
     if (element) {
-      const box = element.getBoundingClientRect();
-      if (box.top < 60 || box.bottom > innerHeight - 120) element.scrollIntoView({ block: "center", behavior: "instant" });
+      const { y, height } = boxOf(element);
+      if (y < 60 || y + height > innerHeight - 120) element.scrollIntoView({ block: "center", behavior: "instant" });
     }
     this.openPin(pin.id);
   }
@@ -557,7 +568,7 @@ export class App {
   openSettings(atName = false) {
     this.backTo = deepFocus();
     Object.assign(this.ui, { settings: true, menu: false });
-    this.#withRest(() => this.nodes.get(atName ? "name" : "modal")?.focus({ preventScroll: true }));
+    this.#withRest(() => (atName ? this.nodes.get("name") : this.nodes.get("modal")?.querySelector("button"))?.focus({ preventScroll: true }));
   }
 
   closeSettings() {
@@ -589,9 +600,16 @@ export class App {
     show();
     if (!this.more)
       this.rest().then(show, (/** @type {Error} */ error) => {
-        Object.assign(this.ui, { inbox: false, settings: false });
+        Object.assign(this.ui, { inbox: false, menu: false, settings: false });
         this.toast(error.message);
       });
+  }
+
+  /** Pixels at each side that a phone keeps for itself. */
+  safe() {
+    const style = getComputedStyle(this.stage);
+    const px = (/** @type {string} */ side) => parseFloat(style.getPropertyValue(`padding-${side}`)) || 0;
+    return { top: px("top"), right: px("right"), bottom: px("bottom"), left: px("left") };
   }
 
   /** What is not in the first file. Fails where it cannot be had, in words for people. @returns {Promise<More>} */
@@ -614,11 +632,18 @@ export class App {
     if (event.type === "thread.message") {
       const message = /** @type {Message} */ (event.payload);
       const pin = this.store.pins.get(message.pinId);
-      if (pin && message.role !== "human") this.announce(say("said_answer", { agent: agentName(message.origin ?? pin.agentSession?.agent), n: pin.n ?? "" }));
+      if (pin && message.role !== "human") this.announce(say("said_answer", { agent: agentName(message.origin ?? pin.agentSession?.agent), n: pin.n ?? "", text: message.text.slice(0, MOST_READ) }));
       return;
     }
     const pin = /** @type {Pin} */ (event.payload);
     if (event.type === "pin.resolved" && pin.resolution?.by === "agent") this.announce(say("said_fixed", { n: pin.n ?? "", agent: agentOf(this.store.facts(pin)) || say("agent") }));
+  }
+
+  /** @param {Pin} pin @param {Delivery} delivery what was observed of it now */
+  #moved(pin, delivery) {
+    const word = `${say("pin_n", { n: pin.n ?? "" })}: `;
+    if (delivery.status === "failed") this.warn(word + say("way_failed", { why: plainError(delivery) }));
+    else this.announce(word + stateWord("with", this.store.facts(pin)));
   }
 
   /** @param {Entry} entry @param {any} answer */
@@ -678,6 +703,14 @@ async function copyText(text, place) {
     if (before instanceof HTMLElement) before.focus({ preventScroll: true });
     return isCopied;
   }
+}
+
+/** @param {HTMLElement} place @param {string} text in a line of its own: neither lost under the next nor said with it again */
+function utter(place, text) {
+  const line = document.createElement("div");
+  line.textContent = text;
+  place.append(line);
+  if (place.childElementCount > MOST_SAID) place.firstElementChild?.remove();
 }
 
 // --- the element ----------------------------------------------------------------------------------
