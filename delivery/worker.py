@@ -196,7 +196,9 @@ class Worker:
             if not event:
                 _fail(rows.filter(pk__in=[row.id for row in some]), _NO_EVENT, now)
                 continue
-            is_wake = adapter == "openclaw" and _may_wake(in_hand[0], is_asking)
+            is_wake = adapter == "codex" or (
+                adapter == "openclaw" and _may_wake(in_hand[0], is_asking)
+            )
             taken = rows.filter(pk__in=[row.id for row in in_hand], status=_PENDING).update(
                 claimed_by=self.name,
                 claimed_until=lease,

@@ -262,6 +262,19 @@ def test_a_session_that_waits_is_woken_and_its_own_hook_takes_the_pin(session, c
     assert row(drop("The total is wrong")).adapter == "codex"
 
 
+def test_a_prompt_that_is_typed_while_it_is_called_has_the_pin(session, codex):
+    session("UserPromptSubmit", prompt="go on")
+    session("Stop", stop_hook_active=False)
+    pin = drop("The logo is gone")
+    worker = Worker()
+    (job,) = worker.claim(datetime.now(UTC))
+    assert "The logo is gone" in session("UserPromptSubmit", prompt="go on")
+    worker.fold(worker.perform(job, spawned=lambda _: None), datetime.now(UTC))
+    done = row(pin)
+    assert (done.status, done.handed_over_by, done.pushed_at) == ("delivered", "hooks", None)
+    assert codex.calls() == [], "it moved by itself"
+
+
 def test_a_session_at_work_is_not_called_for_its_hooks_take_the_pin_at_the_stop(session, codex):
     session("UserPromptSubmit", prompt="go on")
     pin = drop("The logo is gone")
