@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from . import commands, reading, sockets, turns, writing
+from . import commands, loop, reading, sockets, turns, writing
 from .figures import Figure, write
 
 #: name -> (what measures it, how many samples of each side a run takes)
@@ -21,6 +21,7 @@ SCRIPTS: dict[str, tuple[Callable[[int], list[Figure]], int]] = {
     "append": (writing.append_rate, 7),
     "fan-out": (sockets.fan_out, 30),
     "catch-up": (sockets.catch_up, 3),
+    "loop": (loop.loop, 20),
 }
 
 
