@@ -24,6 +24,9 @@ from tests.mcp_clients import (
 from tests.process.conftest import Place
 from tests.wait import wait_until
 
+#: Seconds that requests under way get when a hub stops (pinbox_site.server.DRAIN_S).
+DRAIN_S = 2
+
 pytestmark = [pytest.mark.process]
 
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -82,13 +85,12 @@ class Raw:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_sdk_s_own_client_lists_and_calls_everything(daemon, mode):
-    daemon.run("stop")
-    daemon.environ["PINBOX_MCP_MUTATIONS"] = "1"
-    pin_id = pinbox(daemon, "pin", "too small")["id"]
+def test_the_sdk_s_own_client_lists_and_calls_everything(place, mode):
+    place.environ["PINBOX_MCP_MUTATIONS"] = "1"
+    pin_id = pinbox(place, "pin", "too small")["id"]
 
     async def main():
-        async with over_http(daemon.state(), mode=mode) as client:
+        async with over_http(place.state(), mode=mode) as client:
             await call_everything(client, pin_id, "too small")
 
     run(main)
@@ -150,7 +152,7 @@ def test_an_open_stream_neither_keeps_a_hub_nor_delays_its_stop(place, mode):
         assert stopping.endswith("stopping: idle")
         assert stopped.endswith(": stopped")
         at = [datetime.fromisoformat(line[:23].replace(",", ".")) for line in (stopping, stopped)]
-        assert at[1] - at[0] < timedelta(seconds=1.5), "less than requests under way may take"
+        assert at[1] - at[0] < timedelta(seconds=DRAIN_S), "it waited for no stream"
 
     run(main)
 
