@@ -1,5 +1,6 @@
 """The real Hermes, offline, in a project where only `init` ran: whole loop."""
 
+import json
 import os
 import re
 import subprocess
@@ -14,7 +15,12 @@ from . import install
 from .conftest import Workplace
 from .model import Answer, ChatHandler, Model, serving, strings
 
-pytestmark = [pytest.mark.agents, pytest.mark.process, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.agents,
+    pytest.mark.process,
+    pytest.mark.slow,
+    pytest.mark.timeout(240),  # ten seconds of its turns are processor time
+]
 
 WORDS = "The total on the invoice is wrong"
 TURN_TIMEOUT_S = 90
@@ -28,7 +34,9 @@ model:
 agent:
   verify_on_stop: false  # Hermes' own hold after edits, two of them, before ours
 security:
-  tirith_enabled: false  # it would be fetched
+  tirith_enabled: false  # it would be fetched, as would a language server after an edit
+lsp:
+  enabled: false
 """
 ENVIRONMENT = {
     "NO_PROXY": "127.0.0.1,localhost",
@@ -47,10 +55,10 @@ class Ended:
     stderr: str
 
 
-def turn(place: Workplace, prompt: str = "Go on with the task.", *options: str) -> Ended:
-    """One `hermes chat` that answers and ends."""
-    done = subprocess.run(
-        ["hermes", "chat", "-Q", f"--query={prompt}", *options],
+def run(place: Workplace, *command: str) -> subprocess.CompletedProcess[str]:
+    """A command that may take as long as a turn."""
+    return subprocess.run(
+        command,
         cwd=place.project,
         env=place.environ,
         capture_output=True,
@@ -58,6 +66,11 @@ def turn(place: Workplace, prompt: str = "Go on with the task.", *options: str) 
         stdin=subprocess.DEVNULL,
         timeout=TURN_TIMEOUT_S,
     )
+
+
+def turn(place: Workplace, prompt: str = "Go on with the task.") -> Ended:
+    """One `hermes chat` that answers and ends."""
+    done = run(place, "hermes", "chat", "-Q", f"--query={prompt}")
     keys = re.findall(r"^session_id: (\S+)$", done.stderr, re.MULTILINE)
     return Ended(
         exit_code=done.returncode,
@@ -128,7 +141,9 @@ def test_the_whole_loop_of_a_session_begun_ended_and_resumed(here: Here) -> None
     say(model, Answer(text="I looked at it."))
     news = place.drop_pin("The date is wrong too")
     place.pinbox("rebind", news, session["id"])
-    (row,) = place.pinbox("deliveries", "--wait", news, "--timeout", "60")
+    waited = run(place, "pinbox", "deliveries", "--wait", news, "--timeout", "80")
+    assert waited.returncode == 0, waited.stdout
+    (row,) = json.loads(waited.stdout)["data"]
 
     assert (row["status"], row["handedOverBy"]) == ("delivered", "resume")
     (number,) = model.saw("The date is wrong too")
@@ -137,6 +152,19 @@ def test_the_whole_loop_of_a_session_begun_ended_and_resumed(here: Here) -> None
     assert "\n".join(strings(model.requests[number])).count(f"{news}, open") == 1
     (after,) = place.sessions()
     assert (after["id"], after["key"]) == (session["id"], ended.key)
+
+
+def test_a_session_that_hermes_does_not_know_is_gone_at_once(here: Here) -> None:
+    place, model = here
+    named = ("--agent", "hermes", "--key", "20200101_000000_abcdef", "--cwd", str(place.project))
+    session = place.pinbox("session", "register", *named)
+    place.pinbox("session", "end", session["id"])
+    pin_id = place.drop_pin(WORDS)
+    place.pinbox("rebind", pin_id, session["id"])
+    waited = run(place, "pinbox", "deliveries", "--wait", pin_id, "--timeout", "80")
+    assert waited.returncode == 6, waited.stdout
+    assert json.loads(waited.stdout)["error"]["code"] == "E_SESSION_GONE"
+    assert model.requests == []
 
 
 def test_in_a_folder_without_a_project_the_plugin_is_not_there(here: Here) -> None:
