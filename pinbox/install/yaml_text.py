@@ -92,6 +92,8 @@ def without_item(content: bytes, piece: YamlItem) -> bytes | None:
     """The file without it, and without what only held it; None when nothing is left of it. Raises
     Refused.
     """
+    if piece.item.encode() not in content:
+        return content  # whatever else it is
     file = _read(content)
     for depth in range(len(piece.keys), 0, -1):
         entry, found = _walk(file, piece.keys[:depth])
@@ -275,7 +277,7 @@ def _entry(line: _Line, column: int, number: int) -> _Entry:
 def _put(file: _File, entry: _Entry, item: str) -> bool:
     """Add `item` to the list of `entry`; False if it is there."""
     if entry.value.startswith("["):
-        items, _ = _flow(file, entry)
+        items = _flow(file, entry)
         if item in [text for text, _, _ in items]:
             return False
         line = file.lines[entry.first].body
@@ -304,7 +306,7 @@ def _put(file: _File, entry: _Entry, item: str) -> bool:
 def _take(file: _File, entry: _Entry, item: str) -> bool:
     """Take `item` out of the list of `entry`; False if it is not there."""
     if entry.value.startswith("["):
-        items, _ = _flow(file, entry)
+        items = _flow(file, entry)
         index = next((n for n, one in enumerate(items) if one[0] == item), None)
         if index is None:
             return False
@@ -342,9 +344,9 @@ def _block(file: _File, entry: _Entry) -> list[tuple[str, int]]:
     return found
 
 
-def _flow(file: _File, entry: _Entry) -> tuple[list[tuple[str, int, int]], int]:
-    """The items of a list in brackets on one line, each with its place in the line; and the place
-    of the closing bracket.
+def _flow(file: _File, entry: _Entry) -> list[tuple[str, int, int]]:
+    """The items of a list in brackets on one line, each with its place in the line. Raises Refused
+    for any other value.
     """
     line = file.lines[entry.first].body
     at, found = entry.at + 1, []
@@ -354,7 +356,7 @@ def _flow(file: _File, entry: _Entry) -> tuple[list[tuple[str, int, int]], int]:
     end = re.compile(r" *\]").match(line, at)
     if end is None or _END.match(line, end.end()) is None or entry.last > entry.first:
         raise Refused(f'its "{entry.key}" is no list that Pinbox can edit')
-    return found, end.end() - 1
+    return found
 
 
 def _unquoted(text: str) -> str:

@@ -162,6 +162,16 @@ def test_what_could_be_misread_is_refused(text):
         with_item(text)
 
 
+@pytest.mark.parametrize("content", [b"plugins: &a {}\n", b"\xff\xfea\0", b"a: [\n", b""])
+def test_from_a_file_without_our_word_nothing_is_taken_however_it_is_written(content):
+    assert yaml_text.without_item(content, PIECE) == content
+
+
+def test_a_file_that_has_our_word_and_cannot_be_read_is_refused():
+    with pytest.raises(Refused):
+        without_item("plugins: &a\n  enabled: [pinbox]\n")
+
+
 @pytest.mark.parametrize("content", [b"\xff\xfea\0:\0", b"a: \xe9\n"])
 def test_what_is_no_utf_8_is_refused(content):
     with pytest.raises(Refused):
