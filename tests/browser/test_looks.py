@@ -149,42 +149,29 @@ def parts(view: View):
     yield "small"
 
 
-def test_every_text_control_and_mark_can_be_told_from_its_ground(filled):
-    bad = {}
+def test_every_part_can_be_read_hit_and_heard(filled):
+    """Contrast and axe in each theme and width; type and targets, which no theme changes, in one."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    bad, sizes = {}, set()
     for part in parts(filled):
         bad[part] = filled.page.evaluate(CONTRAST)
         if PICTURES:
             filled.page.screenshot(path=f"{PICTURES}/{filled.look} {part}.png")
-    assert bad == {part: [] for part in bad}
-
-
-def test_few_sizes_of_type_none_too_small(filled):
-    sizes = set()
-    for _ in parts(filled):
-        found = filled.page.evaluate(TYPE)
-        sizes |= set(found["sizes"])
-        assert (found["spaced"], found["capitals"]) == (0, 0)
-        if filled.is_narrow:
-            assert set(found["fields"]) <= {"16px"}
-    assert min(sizes) >= 12
-    assert len(sizes) <= 5
-
-
-def test_targets_are_large_and_apart(filled):
-    least = 44 if filled.is_narrow else 32
-    bad = {part: filled.page.evaluate(TARGETS, least) for part in parts(filled)}
-    assert bad == {part: [] for part in bad}
-
-
-def test_axe_finds_nothing(filled):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    found = {}
-    for part in parts(filled):
         result = axe.run(filled.page, context="pinbox-toolbar")
-        found[part] = [
+        bad[part] += [
             (v["id"], [n["html"][:160] for n in v["nodes"]]) for v in result.response["violations"]
         ]
-    assert found == {part: [] for part in found}
+        if filled.look.endswith("dark"):
+            continue
+        bad[part] += filled.page.evaluate(TARGETS, 44 if filled.is_narrow else 32)
+        found = filled.page.evaluate(TYPE)
+        sizes |= set(found["sizes"])
+        bad[part] += [name for name in ("spaced", "capitals") if found[name]]
+        if filled.is_narrow:
+            bad[part] += sorted(set(found["fields"]) - {"16px"})
+    assert bad == {part: [] for part in bad}
+    assert min(sizes, default=12) >= 12
+    assert len(sizes) <= 5
 
 
 def test_the_bar_keeps_its_width_whatever_happens(view, hub, shop):
@@ -210,7 +197,9 @@ def test_the_bar_keeps_its_width_whatever_happens(view, hub, shop):
     assert view.bar.bounding_box()["width"] == width
 
 
-PLACES = [(x, y) for x in (0, 30, 65, 85) for y in (0, 35, 70, 90)]
+PLACES = [(x, y) for x in (0, 30, 65, 85) for y in (0, 35, 90)]
+#: Nothing of the toolbar moves any more.
+STILL = "() => document.querySelector('pinbox-toolbar').shadowRoot.getAnimations({ subtree: true }).length === 0"
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -232,7 +221,7 @@ def test_a_card_is_off_its_element_off_its_chip_off_the_bar_and_inside_the_windo
         )  # fmt: skip
         page.wait_for_timeout(80)
         view.chips.first.click()
-        page.wait_for_timeout(250)
+        page.wait_for_function(STILL)
         card, at, bar = (
             view.card.bounding_box(), page.locator("#at").bounding_box(), view.bar.bounding_box()
         )  # fmt: skip

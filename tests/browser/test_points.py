@@ -169,22 +169,23 @@ SEEN = """() => new Promise((seen) => {
 
 @pytest.mark.parametrize("failure", ["500", "offline"])
 def test_a_failure_is_in_the_card_within_a_second(view, hub, shop, failure):
-    view.open(shop)
-    view.page.add_script_tag(content="window.answer = { status: 500 }")
-    if failure == "offline":
-        view.page.context.set_offline(True)
-    else:
-        view.page.route("**/pins", lambda route: route.fulfill(status=500, json={"ok": False}))
     took = []
     while (
         len(took) < 3 and min(took, default=1001) > 1000
     ):  # a busy machine is slow once, not thrice
+        view.open(shop)
+        if failure == "offline":
+            view.page.context.set_offline(True)
+        else:
+            view.page.route("**/pins", lambda route: route.fulfill(status=500, json={"ok": False}))
         view.place("#total")
         view.page.keyboard.type("keep me")
         took.append(view.page.evaluate(SEEN))
         assert view.card.get_by_role("button", name="Retry").count() == 1
         assert view.card.get_by_text("keep me").count() == 1
-        view.page.keyboard.press("Escape")
+        view.page.context.set_offline(False)
+        view.page.unroute_all()
+        view.page.evaluate("localStorage.clear()")  # else the next would wait behind this one
     assert min(took) <= 1000, took
 
 

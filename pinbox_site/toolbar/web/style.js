@@ -76,6 +76,7 @@ a { color: var(--accent); text-underline-offset: 2px; }
 .crumbs { flex: none; padding: 0 14px; display: flex; gap: 6px; align-items: baseline; overflow: hidden; white-space: nowrap; }
 .crumbs span { overflow: hidden; text-overflow: ellipsis; flex: 0 1 auto; min-width: 24px; } .crumbs span:last-child { color: var(--ink); flex-shrink: .4; } .crumbs i { font-style: normal; flex: none; }
 .body { padding: 10px 14px 0; overflow-y: auto; overscroll-behavior: contain; min-height: 0; flex: 1 1 auto; user-select: text; -webkit-user-select: text; outline-offset: -2px; }
+.crumbs + .body { margin-top: 8px; border-top: 1px solid var(--line); }
 .message { margin-bottom: 12px; }
 .message .by { display: flex; gap: 8px; align-items: baseline; font: 600 12px/1.4 var(--sans); color: var(--ink); }
 .message .by time { font-weight: 400; color: var(--soft); }

@@ -50,6 +50,8 @@ import { Witness } from "./witness.js";
 
 /** Milliseconds a short message stays. */
 const TOAST_MS = 2_500;
+/** Milliseconds between two looks at what a phone keeps for itself. */
+const SAFE_MS = 300;
 /** Lines that stay where a screen reader finds them. */
 const MOST_SAID = 6;
 /** Letters of an answer that are read out. */
@@ -607,9 +609,14 @@ export class App {
 
   /** Pixels at each side that a phone keeps for itself. */
   safe() {
-    const style = getComputedStyle(this.stage);
-    const px = (/** @type {string} */ side) => parseFloat(style.getPropertyValue(`padding-${side}`)) || 0;
-    return { top: px("top"), right: px("right"), bottom: px("bottom"), left: px("left") };
+    const now = performance.now();
+    if (now - this.safeSeen > SAFE_MS) {
+      this.safeSeen = now;
+      const style = getComputedStyle(this.stage);
+      const px = (/** @type {string} */ side) => parseFloat(style.getPropertyValue(`padding-${side}`)) || 0;
+      this.safeArea = { top: px("top"), right: px("right"), bottom: px("bottom"), left: px("left") };
+    }
+    return this.safeArea;
   }
 
   /** What is not in the first file. Fails where it cannot be had, in words for people. @returns {Promise<More>} */
@@ -681,6 +688,8 @@ export class App {
   toastTimer = undefined;
   /** @type {Element | null} */
   backTo = null;
+  safeSeen = -1e9;
+  safeArea = { top: 0, right: 0, bottom: 0, left: 0 };
   /** @type {More | null} */
   more = null;
 }
