@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from tests.agents import install
@@ -104,7 +105,7 @@ def _prompts(
     steps: list[str | Callable[[], object]] = []
     for text in texts:
         if before:
-            steps.append(lambda text=text: before(text))
+            steps.append(partial(before, text))
         steps += [lambda: asked.append(_now()), "Go on."]
     answers = [Answer(text="Done.", meanwhile=lambda: there.append(_now())) for _ in texts]
     turn = run_conversation(

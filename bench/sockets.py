@@ -121,7 +121,7 @@ def _drain(state: dict[str, Any], pause_s: float = 0) -> float:
     try:
         while seen < EVENTS:
             for frame in wire.ready():
-                is_event = frame[:15] == b'{"type":"event"'
+                is_event = bytes(frame[:15]) == b'{"type":"event"'
                 seen += 1 if is_event else bytes(frame).count(b'"eventType":')
             if pause_s:
                 time.sleep(pause_s)
