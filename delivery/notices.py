@@ -33,22 +33,36 @@ def listen(poke: Callable[[], None], leaving: threading.Event) -> threading.Thre
 def _listen(
     parameters: dict[str, object], poke: Callable[[], None], leaving: threading.Event
 ) -> None:
+    is_deaf = False
+
+    def hears() -> None:
+        nonlocal is_deaf
+        if is_deaf:
+            log.info("notices of the database are heard again")
+        is_deaf = False
+        poke()  # for what was told before it listened
+
     while not leaving.is_set():
         try:
-            _hear(parameters, poke, leaving)
+            _hear(parameters, hears, poke, leaving)
         except Exception as error:  # an edge: without notices the worker only looks later
-            log.warning("no notices from the database: %s", type(error).__name__)
+            if not is_deaf:
+                log.warning("no notices from the database: %s", type(error).__name__)
+            is_deaf = True
             leaving.wait(_REST_S)
 
 
 def _hear(
-    parameters: dict[str, object], poke: Callable[[], None], leaving: threading.Event
+    parameters: dict[str, object],
+    hears: Callable[[], None],
+    poke: Callable[[], None],
+    leaving: threading.Event,
 ) -> None:
     import psycopg  # an extra; installed where the database is PostgreSQL
 
     with psycopg.connect(**parameters, autocommit=True) as ear:  # type: ignore[arg-type]  # Django's own
         ear.execute(f"LISTEN {CHANNEL}")
-        poke()  # for what was told before it listened
+        hears()
         while not leaving.is_set():
             for _ in ear.notifies(timeout=_LOOK_S, stop_after=1):
                 poke()

@@ -12,7 +12,6 @@ import random
 import socket
 import threading
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +27,7 @@ from django.db import DatabaseError, close_old_connections, connection
 from django.db.models import F, Max, Min, Q, QuerySet
 
 from pinbox import project
+from pinbox.faults import place_of
 from pins.event_log import writer
 from pins.models import Event
 from pins.services import unbind_session
@@ -461,8 +461,7 @@ _NO_EVENT: Final = "E_DELIVERY: what it is about is not in the log"
 
 def _log_fault(what: str, error: Exception) -> None:
     """Where it happened, but not what it says: that may quote a pin."""
-    frames = "".join(traceback.format_tb(error.__traceback__))
-    log.error("%s: %s\n%s", what, type(error).__qualname__, frames)
+    log.error("%s: %s, at %s", what, type(error).__qualname__, place_of(error))
     log.debug("%s", what, exc_info=error)
 
 

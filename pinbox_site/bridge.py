@@ -52,29 +52,35 @@ class Bridge:
         lane = self._reads if scope["method"] in _READS else self._writes
         loop = asyncio.get_running_loop()
         response = await loop.run_in_executor(lane, _answer, scope, body)
+        start = {
+            "type": "http.response.start",
+            "status": response.status_code,
+            "headers": [],
+            "trailers": False,
+        }
         if not response.streaming:
             response["Content-Length"] = str(len(response.content))
-        await send(
-            {
-                "type": "http.response.start",
-                "status": response.status_code,
-                "headers": [
-                    (name.lower().encode("latin-1"), value.encode("latin-1"))
-                    for name, value in response.items()
-                ],
-                "trailers": False,
-            }
-        )
-        if not response.streaming:
+            await send({**start, "headers": _headers(response)})
             await _send_piece(send, response.content, last=True)
             return
         pieces: Iterator[bytes] = iter(response.streaming_content)
         try:
-            while (piece := await loop.run_in_executor(lane, next, pieces, None)) is not None:
+            # Before the head: until then, what goes wrong can still be an answer of its own.
+            piece = await loop.run_in_executor(lane, next, pieces, None)
+            await send({**start, "headers": _headers(response)})
+            while piece is not None:
                 await _send_piece(send, piece, last=False)
+                piece = await loop.run_in_executor(lane, next, pieces, None)
         finally:
             await loop.run_in_executor(lane, response.close)
         await _send_piece(send, b"", last=True)
+
+
+def _headers(response: HttpResponseBase) -> list[tuple[bytes, bytes]]:
+    return [
+        (name.lower().encode("latin-1"), value.encode("latin-1"))
+        for name, value in response.items()
+    ]
 
 
 async def _send_piece(send: Send, piece: bytes, *, last: bool) -> None:

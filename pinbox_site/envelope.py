@@ -9,7 +9,6 @@ import logging
 import re
 import secrets
 import sys
-import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NoReturn
 
@@ -32,6 +31,7 @@ from pinbox.contract import (
     MAX_TEXT_BYTES,
     PinboxError,
 )
+from pinbox.faults import place_of
 
 log = logging.getLogger(__name__)
 
@@ -328,12 +328,11 @@ def as_pinbox_error(error: Exception, where: str) -> PinboxError:
 def log_incident(error: BaseException, where: str) -> str:
     """Log an unexpected exception and return the id that finds it there.
 
-    An exception's own text may quote a pin, so above DEBUG only its type and the lines of code are
-    written.
+    An exception's own text may quote a pin, so above DEBUG only its type and its place are written.
     """
     incident = secrets.token_hex(4)
-    frames = "".join(traceback.format_tb(error.__traceback__))
-    log.error("incident %s: %s in %s\n%s", incident, type(error).__qualname__, where, frames)
+    kind, place = type(error).__qualname__, place_of(error)
+    log.error("incident %s: %s in %s, at %s", incident, kind, where, place)
     log.debug("incident %s", incident, exc_info=error)
     return incident
 

@@ -97,6 +97,15 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
             return
         super().handleContentChunk(data)
 
+    def handle_exception(self, exception: BaseException) -> None:
+        """What the application could not finish. Once an answer has begun, all that is left is to
+        end the connection in the middle of it; Daphne's own tries another answer, and fails.
+        """
+        if self._response_started:
+            self.loseConnection()
+        else:
+            super().handle_exception(exception)
+
 
 class BoundedFactory(HTTPFactory):  # type: ignore[misc]
     def buildProtocol(self, addr: Any) -> Any:

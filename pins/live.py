@@ -141,6 +141,7 @@ class LiveLog:
         self._written = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: ThreadPoolExecutor | None = None
+        self._is_readable = True
         self._news = asyncio.Event()
         self._pages: OrderedDict[int, asyncio.Task[Page]] = OrderedDict()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -339,10 +340,17 @@ class LiveLog:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="live-log")
         while True:
             try:
-                return await loop.run_in_executor(self._thread, _fresh, query)
+                found = await loop.run_in_executor(self._thread, _fresh, query)
             except DatabaseError as error:
-                logger.warning("the log cannot be read just now: %s", type(error).__name__)
+                if self._is_readable:
+                    logger.warning("the log cannot be read just now: %s", type(error).__name__)
+                self._is_readable = False
                 await asyncio.sleep(_RETRY_S)
+            else:
+                if not self._is_readable:
+                    logger.info("the log can be read again")
+                self._is_readable = True
+                return found
 
     # --- ending -----------------------------------------------------------------------------------
 

@@ -98,7 +98,7 @@ def hub_with(place, changes):
     )
     try:
         wait_until(place.has_hub, what="the hub serves")
-        place.run("list")
+        place.run("summary")
         yield process
     finally:
         process.kill()
