@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pinbox import agents
@@ -17,7 +17,6 @@ KEY = "141e878d-5c02-4c88-a7de-4a9522a64a26"
 
 
 #: the first draw of any text builds tables of Unicode, which a busy machine takes seconds for
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def recorded(name: str) -> bytes:
@@ -212,7 +211,6 @@ def test_a_hold_is_the_gentler_form():
     assert json.loads(claude.hold("go on"))["hookSpecificOutput"]["hookEventName"] == "Stop"
 
 
-@patient
 @given(st.text(st.characters(exclude_categories=()), min_size=1))
 def test_any_text_leaves_as_one_ascii_line_and_arrives_whole(text):
     out = claude.context(text, "SessionStart")
@@ -233,7 +231,6 @@ json_values = st.recursive(
 FIELDS = ("session_id", "hook_event_name", "cwd", "source", "agent_id", "stop_hook_active")
 
 
-@patient
 @given(
     st.dictionaries(st.sampled_from(FIELDS), json_values)
     | st.fixed_dictionaries(
@@ -253,7 +250,6 @@ def test_a_payload_of_any_shape_is_a_call_or_none(data):
         agents.render(call, "text")
 
 
-@patient
 @given(st.binary())
 def test_bytes_of_any_kind_never_raise(body):
     agents.parse("claude", body)

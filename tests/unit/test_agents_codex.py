@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pinbox import agents
@@ -23,7 +23,6 @@ KEY = "01a22d56-e5e3-7081-8605-170838a5bec3"
 CODEX_CAP_BYTES = 10_000
 
 #: the first draw of any text builds tables of Unicode, which a busy machine takes seconds for
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 each_version = pytest.mark.parametrize("version", VERSIONS, ids=lambda folder: folder.name)
 
 
@@ -135,7 +134,6 @@ def test_our_texts_are_below_the_size_from_which_codex_cuts():
     assert MAX_CONTEXT_BYTES < CODEX_CAP_BYTES
 
 
-@patient
 @given(st.text(st.characters(exclude_categories=()), min_size=1), st.sampled_from(codex.EVENTS))
 def test_any_text_leaves_as_one_ascii_line_or_not_at_all(text, event):
     out = agents.render(parsed(hook_event_name=event), text)

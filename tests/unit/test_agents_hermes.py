@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pinbox import agents
@@ -14,7 +14,6 @@ RECORDED = Path(__file__).parent.parent / "fixtures" / "agents"
 KEY = "20261130_163022_6bc6d8"
 
 #: the first draw of any text builds tables of Unicode, which a busy machine takes seconds for
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def recorded(name: str) -> bytes:
@@ -117,7 +116,6 @@ json_values = st.recursive(
 )
 
 
-@patient
 @given(
     st.fixed_dictionaries(
         {
@@ -139,7 +137,6 @@ def test_a_payload_of_any_shape_is_a_call_or_none(data):
         agents.render(call, "text")
 
 
-@patient
 @given(st.binary())
 def test_bytes_of_any_kind_never_raise(body):
     agents.parse("hermes", body)

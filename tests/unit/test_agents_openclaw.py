@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pinbox import agents
@@ -15,7 +15,6 @@ VERSIONS = sorted((Path(__file__).parent.parent / "fixtures" / "agents").glob("o
 KEY = "agent:main:main"
 
 #: the first draw of any text builds tables of Unicode, which a busy machine takes seconds for
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 each_version = pytest.mark.parametrize("version", VERSIONS, ids=lambda folder: folder.name)
 
 
@@ -101,7 +100,6 @@ def test_context_is_appended_and_a_hold_is_a_revision():
 
 
 @given(st.binary(max_size=300))
-@patient
 def test_no_bytes_make_it_raise(body):
     agents.parse("openclaw", body)
 
@@ -114,7 +112,6 @@ _JSON = st.recursive(
 
 
 @given(_JSON, _JSON, _JSON, st.sampled_from(sorted(openclaw.EVENTS)))
-@patient
 def test_no_payload_makes_it_raise(payload, context, key, event):
     for ctx in (context, {"sessionKey": key, "workspaceDir": context}):
         body = json.dumps({"event": event, "payload": payload, "ctx": ctx}).encode()

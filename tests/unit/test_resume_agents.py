@@ -5,7 +5,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pinbox.agents import RESUMES, resume
@@ -19,7 +19,6 @@ TEXT = '- a dash first, and $(words) of "all" kinds\n> and lines'
 FLAGS = ("", "edit", "edit+network")
 
 #: the first draw of any text builds tables of Unicode, which a busy machine takes seconds for
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def recorded(agent: str) -> dict[str, dict[str, object]]:
@@ -277,7 +276,6 @@ def test_an_error_late_in_a_long_text_is_not_taken_for_the_reason():
     )
 
 
-@patient
 @given(
     agent=st.sampled_from(sorted(RESUMES)),
     exit_code=st.none() | st.integers(-15, 255),

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pinbox.trailers import pins_fixed_by
@@ -386,7 +386,6 @@ def test_what_is_no_claim_does_not_count(message):
     assert said(message) == []
 
 
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 words = st.lists(
     st.sampled_from(
         [
@@ -429,7 +428,6 @@ words = st.lists(
 )
 
 
-@patient
 @given(words.map(" ".join) | words.map("".join) | st.text())
 def test_any_message_gives_ids_that_it_names_each_once(message):
     found = pins_fixed_by(message)
@@ -437,7 +435,6 @@ def test_any_message_gives_ids_that_it_names_each_once(message):
     assert all(pin in message for pin in found)
 
 
-@patient
 @given(words.map(" ".join))
 def test_quoting_a_whole_message_silences_it(message):
     assert pins_fixed_by("\n".join("> " + line for line in message.splitlines())) == []
@@ -446,7 +443,6 @@ def test_quoting_a_whole_message_silences_it(message):
     assert pins_fixed_by(f'Revert "x"\n\n{message}') == []
 
 
-@patient
 @given(st.text(st.characters(exclude_categories=("Cs",)), max_size=60))
 def test_a_claim_in_a_paragraph_of_its_own_counts_after_any_plain_words(text):
     plain = "".join(ch for ch in text if ch.isalnum() or ch == " ").strip()
