@@ -2,8 +2,6 @@
 
 import pytest
 
-from pinbox_site.toolbar import MADE
-
 from .conftest import SHOP, tag
 
 TRAP = """<div id=modal role=dialog tabindex=-1><button id=inner>Inside</button><input id=trapped></div>
@@ -134,33 +132,6 @@ def test_a_policy_that_forbids_the_hub_is_said(view, hub, site):
     view.page.get_by_text("Blocked").first.wait_for()
     view.bar.get_by_role("button", name="More").click()
     view.page.get_by_text("connect-src").wait_for()
-
-
-def test_a_public_page_that_may_not_reach_this_machine_says_so_and_keeps_the_pin(view, hub):
-    """Over https the browser asks for its local-network permission; here it was refused."""
-    page = SHOP.replace("__TOOLBAR__", tag(hub).replace(f'src="{hub.url}/', 'src="/'))
-
-    def serve(route):
-        name = route.request.url.rpartition("/")[2]
-        script = name.endswith(".js") and (MADE / name).read_text()
-        kind = "text/javascript" if script else "text/html"
-        route.fulfill(body=script or page, content_type=kind)
-
-    view.page.route("https://shop.example/**", serve)
-    view.page.route(f"{hub.url}/**", lambda route: route.abort("blockedbyclient"))
-    view.page.route_web_socket("**/ws", lambda socket: socket.close(code=1011))
-    view.open("https://shop.example/")
-    view.page.get_by_text("Blocked").first.wait_for()
-    view.bar.get_by_role("button", name="More").click()
-    hint = view.page.locator("pinbox-toolbar .status")
-    hint.get_by_text("local network").wait_for()
-    assert "team hub" in (hint.text_content() or "")
-    view.page.keyboard.press("Escape")
-    view.place("#total")
-    view.page.keyboard.type("kept")
-    view.send()
-    view.page.keyboard.press("Escape")
-    view.page.get_by_text("Blocked · 1 not sent yet").wait_for()
 
 
 HOSTILE = """<style>* { all: unset !important } pinbox-toolbar { color: red; font-size: 40px }

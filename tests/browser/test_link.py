@@ -1,16 +1,14 @@
 """How a page finds back to its hub, and what it says when the browser keeps it from one."""
 
-from pathlib import Path
-
 import pytest
 
 from pinbox_site import toolbar
 
 from .conftest import SHOP
 
-WIRE = (Path(toolbar.__file__).parent / "web" / "wire.js").read_text()
+WIRE = (toolbar.FOLDER / "wire.js").read_text()
 SCRIPT = "/toolbar/toolbar.iife.js"
-BUNDLE = (Path(toolbar.__file__).parent / "made" / "toolbar.iife.js").read_text()
+FILES = {f"/toolbar/{path.name}": path.read_text() for path in toolbar.MADE.glob("*.js")}
 
 
 def link(view):
@@ -55,12 +53,12 @@ def test_a_public_page_that_may_not_reach_this_machine_is_told_so_and_keeps_the_
     """On https from elsewhere, a browser asks the person before a page may call loopback."""
     named = f'data-endpoint="http://127.0.0.1:1" data-token="t" data-project="{hub.id}"'
     script = f'<script src="{SCRIPT}" {named} data-lang="en"></script>'
-    files = {"/": SHOP.replace("__TOOLBAR__", script), SCRIPT: BUNDLE}
-    types = {"/": "text/html", SCRIPT: "text/javascript"}
+    files = {"/": SHOP.replace("__TOOLBAR__", script), **FILES}
 
     def answer(route):
         path = route.request.url.removeprefix("https://shop.example")
-        route.fulfill(body=files[path], content_type=types[path])
+        kind = "text/html" if path == "/" else "text/javascript"
+        route.fulfill(body=files[path], content_type=kind)
 
     view.page.route("https://shop.example/**", answer)
     view.page.add_init_script(
@@ -71,6 +69,7 @@ def test_a_public_page_that_may_not_reach_this_machine_is_told_so_and_keeps_the_
     view.wait(lambda: link(view) == "blocked")
     view.bar.get_by_role("button", name="More").click()
     view.page.get_by_text("allow it in the browser's site settings (local network)").wait_for()
+    view.page.get_by_text("A team hub needs no such permission").wait_for()
     view.page.keyboard.press("Escape")
     view.place("#total")
     view.page.keyboard.type("kept")
