@@ -24,7 +24,7 @@ from .program import Turn, run_conversation, run_turn
 PLAIN_PATH = "/usr/bin:/bin"
 #: A hub that a failed test leaves behind goes by itself after this long.
 IDLE_MS = 120_000
-COMMAND_TIMEOUT_S = 30
+COMMAND_TIMEOUT_S = 90
 
 
 @pytest.fixture(scope="session")
