@@ -150,7 +150,7 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
   #layer [class*=is-] { --c: CanvasText; }
   .count.some, .chip[aria-expanded=true] { forced-color-adjust: none; }
   .bar, .puck, .card, .inbox, .modal, .menu, .toast, .chip, .aimbar, .tag, .notice > div { border: 1px solid CanvasText; }
-  .act.solid { forced-color-adjust: none; background: Highlight; color: HighlightText; }
+  .act.solid { forced-color-adjust: none; background: Highlight; color: HighlightText; } .act.solid[aria-disabled=true] { background: Canvas; color: GrayText; }
   .composer, .act.line { border: 1px solid CanvasText; }
   .frame i, .dot, .needle, .reticle { forced-color-adjust: none; }
   [aria-selected=true], [aria-pressed=true], [aria-current=true], .chip[aria-expanded=true] { outline: 2px solid Highlight; outline-offset: -2px; }
