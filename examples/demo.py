@@ -283,7 +283,7 @@ def play(shell: Shell, running: contextlib.ExitStack) -> Page:
 def stay(shell: Shell, page: Page) -> None:
     say("Now it is your turn. The page stays up; Ctrl-C ends the demo. Open")
     print(f"\n  {BOLD}{page.address}{PLAIN}\n")
-    print("  and press P (or the pin in the bar), click on something, write, send with Ctrl-Enter.")
+    print("  and press P (or Pin in the bar), click on something, write, send with Ctrl-Enter.")
     print("  `pinbox list` in the folder below shows it; an agent there would be told.", flush=True)
     say("The admin, by a link that works once:")
     shell.run("pinbox admin")

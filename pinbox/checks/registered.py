@@ -226,7 +226,10 @@ def _trust_hermes(root: Path) -> str:
 
 
 def _trust_openclaw(root: Path) -> str:
-    return "set plugins.entries.pinbox.hooks.allowConversationAccess, then restart its gateway"
+    return (
+        "run `openclaw gateway restart`, then talk to an agent whose workspace is this project;"
+        " if this stays, see that plugins.entries.pinbox.hooks.allowConversationAccess is true there"
+    )
 
 
 TRUST: Final = {

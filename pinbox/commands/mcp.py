@@ -38,6 +38,8 @@ def mcp(args: Args) -> Answer:
         raise _told(
             PinboxError("E_INVALID_INPUT", "MCP is not installed with this pinbox", INSTALL)
         ) from error
+    if sys.stdin.isatty():
+        print("pinbox mcp waits for an agent's MCP on stdin; Ctrl-D ends it", file=sys.stderr)
     stdio.serve(folder, allow_mutations=args.has("allow-mutations"))
     return Answer(None, lambda: ("", ""), bare=True)
 

@@ -47,8 +47,12 @@ _WIRES: Final = {
         "is made ({where}); leave templates out where there are none"
     ),
     "page": (
-        "put the script tag that docs/toolbar.md of Pinbox shows into the pages as the development "
-        "server serves them ({where}), and into no build"
+        "let the development server ({where}), and no build, write as the last thing of <body> "
+        '<script type="module" crossorigin src="http://127.0.0.1:PORT/toolbar/toolbar.js" '
+        'data-token="TOKEN"></script>. At each request it reads port and pageToken for it from '
+        "hub.json, in the folder that `pinbox status --json` calls stateDir (`pinbox list` starts "
+        "a hub); they change, and the token belongs into no commit. Where nothing but files is "
+        "served, serve them by a small WSGI app in pinbox.inject.WsgiMiddleware(app, enabled=True)"
     ),
 }
 
@@ -68,17 +72,26 @@ def text(root: Path) -> str | None:
     if found is None:
         return None
     wire = _WIRES[found.framework].format(where=found.where)
+    if found.framework == "page":
+        dependency = (
+            "Pinbox is on this machine already; the app needs no dependency for a script tag."
+        )
+        production = "what is built or published has no such tag"
+    else:
+        dependency = (
+            f"The dependency: {found.dependency}.\n"
+            "   The app needs the package alone, none of its dependencies."
+        )
+        production = "with the app's debug setting off the\n   page has no such tag"
     return f"""\
 Put the Pinbox toolbar into this app, for development only.
 
 1. Start from a clean checkout, on a new branch {_BRANCH}.
-2. The dependency: {found.dependency}.
-   The app needs the package alone, none of its dependencies.
+2. {dependency}
 3. The wire: {wire}.
 4. See that it works: start the app as its README says, load a page from localhost, and find one
    script tag with /toolbar/ in its source, last in the body. The first page may come before the hub
-   is up; the second has it. In production nothing may change: with the app's debug setting off the
-   page has no such tag.
+   is up; the second has it. In production nothing may change: {production}.
 5. Run the project's own tests. Commit, push the branch and open a pull request; end with its
    address on a line of its own. Where no pull request can be opened, end with the branch's name.
 

@@ -162,8 +162,8 @@ def _check_helper(name: str, options: Options) -> None:
     """Raise E_INVALID_INPUT, before anything is written, unless `name` can be given the task."""
     found = handoff.candidates()
     if options.undo or options.dry_run:
-        message = "--hand-off goes with neither --undo nor --dry-run"
-        raise PinboxError("E_INVALID_INPUT", message, "pinbox init --help")
+        message = "--hand-off goes with neither --undo nor --dry-run; nothing was written"
+        raise PinboxError("E_INVALID_INPUT", message, "pinbox init --dry-run shows the task")
     if name not in handoff.PROGRAMS:
         what = f"--hand-off does not know {name[:60]!r}; nothing was written"
         hint = f"--hand-off takes {', '.join(handoff.PROGRAMS)}"

@@ -386,6 +386,13 @@ def test_a_launcher_that_a_repository_brings_is_not_run(repository, away, tmp_pa
 # --- hooks of other agents ------------------------------------------------------------------------
 
 
+def test_a_plugin_of_openclaw_that_init_entered_only_waits_for_its_gateway(repository, away):
+    command.run(Options(yes=True, agents=("openclaw",)))
+    found = hooks.hooks("openclaw", repository.root, away)
+    assert found.detail == "~/.openclaw/openclaw.json: written, never ran"
+    assert found.hint.startswith("run `openclaw gateway restart`")
+
+
 def test_codex_hooks_that_never_ran_name_the_two_trusts(repository, away):
     command.run(YES)
     register(repository.root / ".codex/hooks.json", codex.COMMAND)

@@ -1,6 +1,8 @@
 """`pinbox mcp` without its extra, and a server that only listens in a project without a hub."""
 
 import json
+import os
+import pty
 import subprocess
 import sys
 
@@ -26,6 +28,20 @@ def test_without_the_extra_it_says_how_to_install_it(tmp_path, missing):
     assert "pip install 'pinbox[mcp]'" in error["hint"]
     assert error["hint"] in done.stderr  # where clients look
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_person_who_starts_it_on_a_terminal_is_told_what_it_waits_for(tmp_path):
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "pinbox", "mcp", "--project", str(tmp_path)]
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        os.close(theirs)
+        assert process.stderr is not None
+        assert b"waits for an agent" in process.stderr.readline()
+        os.write(ours, b"\x04")
+        assert process.wait(timeout=30) == 0
+    os.close(ours)
 
 
 def test_a_watcher_looks_again_and_again_and_starts_nothing(tmp_path, monkeypatch):
