@@ -22,7 +22,7 @@ from .model import Answer, Model, serving
 
 KEY = "agent:main:pinbox"
 HOOK_TOKEN, GATEWAY_TOKEN = "a-token-for-hooks-0000", "a-token-of-the-gateway-0000"
-START_S, STOP_S, TURN_S = 240, 30, 90
+START_S, STOP_S, TURN_S = 240, 30, 180
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,11 +44,13 @@ class Gateway:
         """The requests in which the model read these words, once there are any."""
         return wait_until(lambda: self.model.saw(words), TURN_S, f"the model reads {words!r}")
 
-    def post(self, path: str, body: dict[str, object]) -> None:
+    def post(
+        self, path: str, body: dict[str, object], token: str = HOOK_TOKEN, **more: str
+    ) -> None:
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}{path}",
             json.dumps(body).encode(),
-            {"Content-Type": "application/json", "Authorization": f"Bearer {HOOK_TOKEN}"},
+            {"Content-Type": "application/json", "Authorization": f"Bearer {token}", **more},
         )
         with urllib.request.urlopen(request, timeout=TURN_S):
             pass
@@ -67,6 +69,27 @@ class Gateway:
             },
         )
         return self.model.requests[before:]
+
+    def chat(self, message: str, key: str) -> list[dict[str, Any]]:
+        """The same, as a person would: this makes the session, if it is a new one."""
+        before = len(self.model.requests)
+        said = [{"role": "user", "content": message}]
+        body = {"model": f"openclaw/{key.split(':')[1]}", "messages": said}
+        header = {"x-openclaw-session-key": key}
+        self.post("/v1/chat/completions", body, GATEWAY_TOKEN, **header)
+        return self.model.requests[before:]
+
+    def call(self, method: str, **parameters: str) -> None:
+        """A call of the gateway by its program, which takes some seconds to start."""
+        subprocess.run(
+            ["openclaw", "gateway", "call", method, "--params", json.dumps(parameters), "--json"],
+            executable=f"{self.environ['PATH'].split(':')[0]}/openclaw",
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TURN_S,
+            check=True,
+        )
 
 
 def http_environ(port: int) -> dict[str, str]:
@@ -137,7 +160,13 @@ def _settings(port: int, model_url: str, workspace: Path) -> dict[str, Any]:
     }
     auth = {"mode": "token", "token": GATEWAY_TOKEN}
     return {
-        "gateway": {"mode": "local", "port": port, "bind": "loopback", "auth": auth},
+        "gateway": {
+            "mode": "local",
+            "port": port,
+            "bind": "loopback",
+            "auth": auth,
+            "http": {"endpoints": {"chatCompletions": {"enabled": True}}},
+        },
         "hooks": {
             "enabled": True,
             "token": HOOK_TOKEN,

@@ -226,6 +226,42 @@ def test_damaged_marks_leave_the_file_alone_and_the_exit_code_is_1(repository, d
     assert repository.snapshot() == before
 
 
+# --- OpenClaw -------------------------------------------------------------------------------------
+
+
+def test_a_configuration_with_comments_is_left_alone_and_the_commands_are_said(repository):
+    path = repository.home / ".openclaw" / "openclaw.json"
+    path.parent.mkdir()
+    path.write_text("{\n  // mine\n  gateway: { port: 18789 },\n}\n")
+    before = path.read_bytes()
+    data = command.run(options("openclaw"))
+    (step,) = [step for step in data["steps"] if not step["ok"]]
+    assert path.read_bytes() == before
+    assert "openclaw plugins install --link" in step["detail"]
+    assert str(path.parent / "pinbox") in step["detail"]
+    assert "plugins.entries.pinbox.hooks.allowConversationAccess true" in step["detail"]
+    command.run(UNDO)
+    assert path.read_bytes() == before
+    assert not (path.parent / "pinbox").exists()
+
+
+def test_what_a_gateway_s_owner_has_set_stays(repository):
+    path = repository.home / ".openclaw" / "openclaw.json"
+    path.parent.mkdir()
+    mine = {"hooks": {"allowPromptInjection": False, "timeoutMs": 5000}}
+    settings = {"plugins": {"load": {"paths": ["/mine"]}, "entries": {"pinbox": mine}}}
+    path.write_text(json.dumps(settings))
+    command.run(options("openclaw"))
+    now = json.loads(path.read_text())["plugins"]
+    assert now["load"]["paths"] == ["/mine", str(path.parent / "pinbox")]
+    assert now["entries"]["pinbox"] == {
+        "hooks": {**mine["hooks"], "allowConversationAccess": True},
+        "enabled": True,
+    }
+    command.run(UNDO)
+    assert json.loads(path.read_text()) == settings
+
+
 # --- what an agent reads --------------------------------------------------------------------------
 
 

@@ -36,6 +36,7 @@ def parsed(event: str = "before_prompt_build", **more: object) -> HookCall:
         ("session_start", "SessionStart"),
         ("before_prompt_build", "UserPromptSubmit"),
         ("before_agent_finalize", "Stop"),
+        ("session_end", "SessionEnd"),
     ],
 )
 def test_a_recorded_event_gives_its_facts(version, name, event):

@@ -34,7 +34,6 @@ export default {
   name: "Pinbox",
   description: "Feedback pins of the project that a session works in",
   register(api) {
-    const hooks = new Hooks();
     for (const name of ["before_prompt_build", "before_agent_finalize", "session_end", "resolve_exec_env"])
       api.on(name, async (event, ctx) => {
         try {
@@ -49,56 +48,59 @@ export default {
 
 // --- hooks ---------------------------------------------------------------------------------------
 
-class Hooks {
-  /** key -> {id, cwd, run, answer, held} of every session that the hub was told of, oldest first. */
-  #sessions = new Map();
+/**
+ * key -> {id, cwd, run, answer, held} of every session that the hub was told of, oldest first. One for
+ * the process: a gateway registers a plugin more than once, and calls now one copy, now another.
+ */
+const sessions = (globalThis[Symbol.for("pinbox.sessions")] ??= new Map());
 
+function remember(key, session) {
+  sessions.delete(key);
+  sessions.set(key, session);
+  if (sessions.size > MAX_SESSIONS) sessions.delete(sessions.keys().next().value);
+}
+
+const hooks = {
   /** A turn begins. The first of a conversation registers it: only here is its directory known. */
   async before_prompt_build(event, ctx) {
     const { sessionKey: key, sessionId: id, workspaceDir: cwd, runId: run } = ctx;
     if (!key || !cwd || ONE_SHOT.test(key) || HOUSEKEEPING.has(ctx.trigger) || !isInReach(cwd)) return;
-    let session = this.#sessions.get(key);
+    let session = sessions.get(key);
     // The same turn tried anew, with another model for one: what the hub has said is not news to it.
     if (session?.id === id && run && session.run === run) return session.answer;
     const isFirst = session?.id !== id;
     session = { id, cwd, run, held: false };
-    this.#remember(key, session);
+    remember(key, session);
     session.answer = ask(isFirst ? "session_start" : "before_prompt_build", event, ctx, cwd, HOOK_MS).then(
       (said) => (typeof said?.appendContext === "string" ? { appendContext: said.appendContext } : undefined),
     );
     return session.answer;
-  }
+  },
 
   /** A turn is about to end: held once, for OpenClaw says of no stop that it follows a hold. */
   async before_agent_finalize(event, ctx) {
-    const session = this.#sessions.get(event.sessionKey ?? ctx.sessionKey);
+    const session = sessions.get(event.sessionKey ?? ctx.sessionKey);
     if (!session || session.held) return;
     const said = await ask("before_agent_finalize", event, ctx, session.cwd, HOOK_MS);
     if (said?.action !== "revise" || typeof said.reason !== "string") return;
     session.held = true;
     return { action: "revise", reason: said.reason };
-  }
+  },
 
   async session_end(event, ctx) {
     const key = event.sessionKey ?? ctx.sessionKey;
-    const session = this.#sessions.get(key);
+    const session = sessions.get(key);
     if (!session || session.id !== (event.sessionId ?? ctx.sessionId)) return;
-    this.#sessions.delete(key);
+    sessions.delete(key);
     if (ENDS.has(event.reason)) await ask("session_end", event, ctx, session.cwd, END_MS);
-  }
+  },
 
   /** `pinbox` in the agent's own shell names the session by this. */
   resolve_exec_env(event, ctx) {
     const key = event.sessionKey ?? ctx.sessionKey;
-    return this.#sessions.has(key) ? { OPENCLAW_SESSION_KEY: key } : undefined;
-  }
-
-  #remember(key, session) {
-    this.#sessions.delete(key);
-    this.#sessions.set(key, session);
-    if (this.#sessions.size > MAX_SESSIONS) this.#sessions.delete(this.#sessions.keys().next().value);
-  }
-}
+    return sessions.has(key) ? { OPENCLAW_SESSION_KEY: key } : undefined;
+  },
+};
 
 /** What the hub says at this event, undefined for nothing. */
 async function ask(event, payload, ctx, cwd, ms) {
