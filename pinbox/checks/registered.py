@@ -228,7 +228,7 @@ def _trust_hermes(root: Path) -> str:
 def _trust_openclaw(root: Path) -> str:
     return (
         "run `openclaw gateway restart`, then talk to an agent whose workspace is this project;"
-        " if this stays, see that plugins.entries.pinbox.hooks.allowConversationAccess is true there"
+        " if this stays, see that plugins.entries.pinbox.hooks.allowConversationAccess is true"
     )
 
 
