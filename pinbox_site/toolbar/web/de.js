@@ -45,7 +45,7 @@ export const de = {
   refused_hint: "Der Hub nimmt das Token dieser Seite nicht mehr an. Lade die Seite neu oder melde dich wieder an.",
   waiting_out: "{n} noch nicht gesendet",
   agents: "Agenten: {list}",
-  no_agent: "Kein Agent ist verbunden",
+  no_agent: "Keine Agentensitzung ist offen",
   sign_in: "Nochmal versuchen",
 
   state_draft: "Entwurf",

@@ -13,7 +13,7 @@ export const menuWords = {
   csp_hint: "The page's Content-Security-Policy does not name the hub in connect-src.",
   refused_hint: "The hub no longer accepts this page's token. Reload the page, or sign in again.",
   agents: "Agents: {list}",
-  no_agent: "No agent is connected",
+  no_agent: "No agent session is open",
   sign_in: "Try again",
   theme_light: "Light theme",
   theme_dark: "Dark theme",

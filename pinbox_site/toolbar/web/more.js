@@ -52,7 +52,7 @@ const styles = `
 .modal h3 { font: 600 13px/1.4 var(--sans); margin-top: 4px; } .modal .tick { margin-inline-start: 0; font-size: 13px; }
 .keys { display: grid; grid-template-columns: 1fr auto; gap: 6px 16px; margin-top: 6px; align-items: center; font: 400 13px/1.4 var(--sans); } .keys dd { text-align: end; }
 
-@media (pointer: coarse) { .menu button { min-height: 44px; } .find input, .field input { font-size: 16px; height: 44px; } .find .icon { top: 14px; } }
+@media (pointer: coarse) { .menu button { min-height: 44px; } .menu .key { display: none; } .find input, .field input { font-size: 16px; height: 44px; } .find .icon { top: 14px; } }
 @media (max-width: 719px) { .inbox { inset: auto 0 0 0; top: max(48px, 8vh); width: auto; max-width: none; border-radius: 18px 18px 0 0; padding-bottom: env(safe-area-inset-bottom); } }
 @media (forced-colors: active) { .find input, .field input { border: 1px solid CanvasText; } }
 `;
