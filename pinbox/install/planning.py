@@ -157,10 +157,10 @@ def base_of(agent: Installable, place: Place, path: Path) -> Path:
     return place.home if agent.HOME.is_moved else place.home.parent
 
 
-def shown(agent: Installable, place: Place, path: Path) -> str:
+def shown(root: Path, path: Path) -> str:
     """The path as a person would write it."""
-    if path.is_relative_to(place.root):
-        return os.path.relpath(path, place.root)
+    if path.is_relative_to(root):
+        return os.path.relpath(path, root)
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
@@ -202,7 +202,7 @@ def _step(
 ) -> Step:
     targets = list(kinds.targets(piece))
     path = targets[0].path if len(targets) == 1 else piece.path
-    base, name = base_of(agent, place, path), shown(agent, place, path)
+    base, name = base_of(agent, place, path), shown(place.root, path)
     is_skill = isinstance(piece, Skill)
     if agent.NAME == claude.NAME and isinstance(piece, Hooks):
         planned = claude_settings.planned(piece, base)

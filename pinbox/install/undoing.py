@@ -123,7 +123,7 @@ _NAMES: Final = {"settings": "claude"}
 
 
 def _step(root: Path, path: Path, spot: _Spot, entry: Entry | None) -> Step | None:
-    shown = os.path.relpath(path, root) if path.is_relative_to(root) else str(path)
+    shown = planning.shown(root, path)
     now = None
     try:
         now = files.content_of(path)

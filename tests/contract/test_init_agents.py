@@ -55,6 +55,13 @@ def test_its_program_on_the_path_is_a_sign_of_it(repository, monkeypatch, tmp_pa
     assert named(command.run(Options(dry_run=True))) == [name]
 
 
+def test_undo_names_files_of_the_home_as_the_plan_did(repository):
+    command.run(Options(yes=True, agents=("hermes",)))
+    said = [step["detail"] for step in command.run(Options(undo=True))["steps"]]
+    assert "~/.hermes/config.yaml: removed" in said
+    assert not [detail for detail in said if str(repository.home) in detail]
+
+
 # --- what every agent's module keeps to -----------------------------------------------------------
 
 
