@@ -278,7 +278,12 @@ class _Gateway:
 
     def _look_up(self, key: str) -> None:
         """Refuse a key that the gateway does not know, for it would make a session of it."""
-        question = {"tool": "sessions_history", "args": {"sessionKey": key, "limit": 1}}
+        question = {
+            "tool": "sessions_history",
+            # Asked from the session itself: a gateway of several agents has no other to ask from.
+            "sessionKey": key,
+            "args": {"sessionKey": key, "limit": 1},
+        }
         token = self._setting.gateway_token
         answer = self._post("/tools/invoke", token, question, LOOKUP_S)
         result = _json(answer.body).get("result")

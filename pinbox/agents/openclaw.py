@@ -86,11 +86,10 @@ def pieces(place: Place) -> tuple[Piece, ...]:
     and ours is silent where there is no project.
     """
     plugin = place.home / "pinbox"
-    config = os.environ.get("OPENCLAW_CONFIG_PATH")
     return (
         Assets(path=plugin, source=NAME),
         JsonFile(
-            path=Path(config) if config else place.home / "openclaw.json",
+            path=config(place.home),
             values={
                 (*_ENTRY, "enabled"): True,
                 # Without it a plugin hears of no prompt and of no end of a turn.
@@ -105,10 +104,15 @@ def pieces(place: Place) -> tuple[Piece, ...]:
     )
 
 
+def config(home: Path) -> Path:
+    """The gateway's own configuration."""
+    return Path(os.environ.get("OPENCLAW_CONFIG_PATH") or home / "openclaw.json")
+
+
 def after(place: Place) -> str:
     return (
         "OpenClaw: restart the gateway (`openclaw gateway restart`), or once it knows the plugin"
         " `openclaw plugins reload pinbox`. It must be the gateway that reads"
-        f" {place.home / 'openclaw.json'}; an agent sees the pins when its workspace is this"
+        f" {config(place.home)}; an agent sees the pins when its workspace is this"
         " project or in it."
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pinbox.agents import claude, codex, hermes
+from pinbox.agents import claude, codex, hermes, openclaw
 from pinbox.install import files, planning, settings
 
 _MAX_JSON_BYTES: Final = 32 * 1024 * 1024
@@ -114,8 +114,9 @@ def _hermes(root: Path | None) -> Installed:
 
 
 def _openclaw(root: Path | None) -> Installed:
-    home = Path(os.environ.get("OPENCLAW_STATE_DIR") or Path.home() / ".openclaw")
-    return _by_words(home / "openclaw.json", "~/.openclaw/openclaw.json", also='"pinbox')
+    path = openclaw.config(openclaw.HOME.path())
+    label = str(path) if path.parent != Path.home() / ".openclaw" else "~/.openclaw/openclaw.json"
+    return _by_words(path, label, also='"pinbox')
 
 
 def _by_words(path: Path, label: str, also: str | None = None) -> Installed:

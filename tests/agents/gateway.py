@@ -115,6 +115,7 @@ def running(
     answers: list[Answer],
     workspace: Path,
     more: Mapping[str, Any] = {},
+    agents: list[dict[str, Any]] | None = None,
     environ: Mapping[str, str] = {},
 ) -> Iterator[Gateway]:
     """A gateway with its state in `home`, beginning with what is in its configuration there. `more`
@@ -140,7 +141,10 @@ def running(
         (home / ".openclaw").mkdir(exist_ok=True)
         path = home / ".openclaw" / "openclaw.json"
         settings = json.loads(path.read_text()) if path.exists() else {}
-        path.write_text(json.dumps(settings | _settings(port, url, workspace) | more))
+        settings |= _settings(port, url, workspace) | more
+        if agents:
+            settings["agents"]["list"] = agents
+        path.write_text(json.dumps(settings))
         with _process(port, environment, home) as process:
             yield Gateway(port=port, model=model, environ=environment, process=process)
 

@@ -44,7 +44,7 @@ class Here:
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Here]:
-    """A person's machine with a gateway whose agent works in the project."""
+    """A person's machine with a gateway of two agents, one of which works in the project."""
     programs = install.openclaw()
     if programs is None:
         pytest.skip("OpenClaw is not installed here: `make agents` fetches it")
@@ -63,6 +63,10 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Here]:
             answers=[],
             workspace=place.project,
             more=more,
+            agents=[
+                {"id": "main", "default": True, "workspace": str(place.project)},
+                {"id": "other", "workspace": str(folder / "elsewhere")},
+            ],
             environ=environ,
         ) as gateway:
             place.pinbox(
@@ -143,6 +147,16 @@ def test_its_own_shell_and_its_tools_speak_for_the_session(here: Here) -> None:
     assert message["origin"].startswith("openclaw:")
     done = shown["pin"]["resolution"]
     assert (done["by"], done["note"]) == ("agent", "-1px")
+
+
+def test_a_workspace_without_a_project_has_no_part_in_it(here: Here) -> None:
+    here.say(Answer(text="Done."))
+    (body,) = here.gateway.chat("Hello", "agent:other:x")
+    assert not any("Pinbox" in text for text in strings(body["messages"]))
+    tools = {tool["name"] for tool in body["tools"]}
+    assert "exec" in tools
+    assert "pin_list" not in tools
+    assert here.session("agent:other:x") is None
 
 
 def test_a_session_that_is_deleted_has_ended(here: Here) -> None:

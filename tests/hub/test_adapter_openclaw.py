@@ -68,6 +68,8 @@ class Gateway:
             self.lookups.append(body)
             if token != GATEWAY_TOKEN:
                 return reply(401, body=b'{"error":{"message":"Unauthorized"}}')
+            if body.get("sessionKey") != body["args"]["sessionKey"]:
+                return reply(400, body=b"Multiple agents are configured")
             return said(200, {"ok": True, "result": {"details": self.history(body["args"])}})
         if path != "/hooks/agent":
             return reply(404, body=b"Not Found")
