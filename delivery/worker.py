@@ -8,7 +8,6 @@ same delivery id. See docs/architecture.md, "The worker ticks".
 import logging
 import os
 import queue
-import random
 import socket
 import threading
 import time
@@ -16,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
@@ -30,14 +28,14 @@ from pinbox import project
 from pinbox.faults import place_of
 from pins.event_log import writer
 from pins.models import Event
-from pins.services import unbind_session
 from sessions_app import services as sessions
 from sessions_app.liveness import Farewell, Presence, Process, is_running, presence
 from sessions_app.models import AgentSession
 
-from . import clock, handover, ledger, notices, reach, retry, wake
-from .adapters import DeliveryFailed, Outcome, Parcel
+from . import clock, handover, ledger, notices, outcome, reach, retry, wake
+from .adapters import DeliveryFailed, Parcel
 from .models import Attempt, Delivery
+from .outcome import Job, Result
 
 log = logging.getLogger(__name__)
 
@@ -65,26 +63,6 @@ _EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _PENDING: Final = Delivery.Status.PENDING
 _numbers = count(1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """Rows in hand, and what goes out for them."""
-
-    row_ids: list[int]
-    adapter: str
-    parcel: Parcel
-    session_id: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """What an adapter saw. `ended` is what it raised when the parcel did not arrive."""
-
-    job: Job
-    took: timedelta
-    arrived: Outcome | None = None
-    ended: DeliveryFailed | None = None
 
 
 def delivery_id(event: Event) -> str:
@@ -148,7 +126,7 @@ class Worker:
         session = AgentSession.objects.filter(pk=session_id).first() if session_id else None
         rows = _due(now).filter(session_id=session_id, adapter=adapter)
         if session_id and session is None:
-            _fail(rows, "E_SESSION_GONE: the session is not known any more", now)
+            outcome.fail(rows, "E_SESSION_GONE: the session is not known any more", now)
             return []
         reachable = list(reach.reachable(session, now=now))
         unsure = rows.exclude(pushed_at=None)
@@ -194,7 +172,7 @@ class Worker:
             in_hand = [row for row in some if row.id in told] if way.TAKES_MANY else some
             event = in_hand and Event.objects.filter(pk=in_hand[0].event_seq).first()
             if not event:
-                _fail(rows.filter(pk__in=[row.id for row in some]), _NO_EVENT, now)
+                outcome.fail(rows.filter(pk__in=[row.id for row in some]), _NO_EVENT, now)
                 continue
             is_wake = adapter == "codex" or (
                 adapter == "openclaw" and _may_wake(in_hand[0], is_asking)
@@ -250,11 +228,11 @@ class Worker:
             if job.session_id:
                 session = AgentSession.objects.filter(pk=job.session_id).first()
             for row in Delivery.objects.filter(pk__in=job.row_ids):
-                _record(row, result, now)
+                outcome.record(row, result, now)
                 if row.claimed_by != self.name:
                     continue  # it took so long that somebody else has it by now
                 if row.status == _PENDING:
-                    _settle(row, result, now)
+                    outcome.settle(row, result, now)
                 else:
                     row.pushed_at = None  # the session gave a sign of it meanwhile
                 row.claimed_by, row.claimed_until = "", None
@@ -263,12 +241,12 @@ class Worker:
             is_refused = result.ended is not None and result.ended.reason == "refused"
             # Unless it was heard of since.
             if is_refused and session and session.last_seen_at <= now - result.took:
-                _has_gone(session, now)
+                outcome.has_gone(session, now)
         log.info(
             "delivery %s by %s: %s in %d ms",
             job.parcel.id,
             job.adapter,
-            _outcome(result),
+            outcome.outcome_of(result),
             result.took / timedelta(milliseconds=1),
         )
 
@@ -293,7 +271,7 @@ class Worker:
                 row.status = Delivery.Status.FAILED
                 row.due_at = None
                 row.last_error = f"E_DELIVERY: the hub ended {losses} times in the middle of it"
-            elif is_pending and not _redirect(row, now):
+            elif is_pending and not outcome.redirect(row, now):
                 row.due_at = now
             row.updated_at = now if is_pending else row.updated_at
             row.save(force_update=True)
@@ -451,7 +429,7 @@ class Worker:
                     error="the hub left in the middle of it",
                 )
                 row.claimed_by, row.claimed_until, row.pushed_at = "", None, None
-                if row.status == _PENDING and not _redirect(row, now):
+                if row.status == _PENDING and not outcome.redirect(row, now):
                     row.due_at = now
                 row.save(force_update=True)
 
@@ -517,7 +495,7 @@ def _move_on(rows: QuerySet[Delivery], adapter: str, reachable: list[str], now: 
         )
         some = rows.filter(attempts=attempts)
         if verdict.has_failed:
-            _fail(some, verdict.error or "", now, attempts=verdict.attempts)
+            outcome.fail(some, verdict.error or "", now, attempts=verdict.attempts)
         elif verdict.adapter == adapter and adapter in retry.PULLS:
             # Nothing changed, so nothing says that it did.
             some.update(due_at=now + (verdict.wait or reach.window()))
@@ -547,22 +525,6 @@ def _join_a_wake(session: AgentSession, rows: QuerySet[Delivery], now: datetime)
         rows.filter(adapter="openclaw", tries=None).update(
             pushed_at=now, is_wake=True, due_at=until, updated_at=now
         )
-
-
-def _fail(
-    rows: QuerySet[Delivery], error: str, now: datetime, *, attempts: int | None = None
-) -> None:
-    """`attempts` stays as it is unless given."""
-    rows.update(
-        attempts=F("attempts") if attempts is None else attempts,
-        status=Delivery.Status.FAILED,
-        due_at=None,
-        last_error=error,
-        pushed_at=None,
-        claimed_by="",
-        claimed_until=None,
-        updated_at=now,
-    )
 
 
 def _runs_as(job: Job, process: Process) -> None:
@@ -609,115 +571,3 @@ def follow_the_wall() -> None:
         )
         sessions.move_with_the_clock(jump, before=clock.now())
         clock.clock.set_to_wall()
-
-
-# --- what an attempt comes to ---------------------------------------------------------------------
-
-
-def _outcome(result: Result) -> Attempt.Outcome:
-    if result.arrived is not None:
-        only = result.arrived.is_accepted_only
-        return Attempt.Outcome.ACCEPTED if only else Attempt.Outcome.HANDED_OVER
-    if result.ended is None or result.ended.reason == "stopped":
-        return Attempt.Outcome.RELEASED
-    return Attempt.Outcome.REFUSED if result.ended.is_terminal else Attempt.Outcome.FAILED
-
-
-def _record(row: Delivery, result: Result, now: datetime) -> None:
-    said = (result.arrived or result.ended or Outcome()).output
-    Attempt.objects.create(
-        delivery=row,
-        adapter=result.job.adapter,
-        session_id=result.job.session_id or "",
-        at=now - result.took,
-        duration_ms=result.took // timedelta(milliseconds=1),
-        outcome=_outcome(result),
-        code=result.ended.code if result.ended else "",
-        error=result.ended.message if result.ended else "",
-        output=said.replace("\0", "\N{REPLACEMENT CHARACTER}"),
-    )
-
-
-def _settle(row: Delivery, result: Result, now: datetime) -> None:
-    """What becomes of a row that was pending when its attempt ended."""
-    row.updated_at = now
-    match _outcome(result):
-        case Attempt.Outcome.HANDED_OVER:
-            row.status = Delivery.Status.DELIVERED
-            row.session_id = result.job.session_id
-            row.adapter = row.handed_over_by = result.job.adapter
-            row.handed_over_at = now
-            row.due_at = row.pushed_at = None
-            row.last_error = None
-        case Attempt.Outcome.ACCEPTED:
-            row.due_at = now + reach.window()
-            row.last_error = None
-            if not _redirect(row, now) and result.arrived and result.arrived.is_only_called:
-                session = AgentSession.objects.filter(pk=row.session_id).first()
-                row.adapter, row.due_at = reach.first(session, now=now)
-                row.pushed_at = None
-        case Attempt.Outcome.RELEASED:
-            row.due_at, row.pushed_at = now, None
-            _redirect(row, now)
-        case _:
-            assert result.ended is not None  # noqa: S101 - an outcome of the other kinds is above
-            row.pushed_at = None
-            _settle_failure(row, result.ended, now)
-
-
-def _settle_failure(row: Delivery, ended: DeliveryFailed, now: datetime) -> None:
-    if ended.disables:
-        reach.silence_webhook(now=now)
-    failed, is_another = row.adapter, _redirect(row, now)
-    first_due_at = row.due_at
-    session = AgentSession.objects.filter(pk=row.session_id).first() if row.session_id else None
-    reachable = list(reach.reachable(session, now=now))
-    is_final = ended.is_terminal and not is_another
-    verdict = retry.after_failure(
-        adapter=failed,
-        attempts=row.attempts,
-        failure=retry.Failure(
-            message=ended.message,
-            code=ended.code,
-            # Who wants no more calls is not called again; others may still take it.
-            is_terminal=is_final if not ended.disables else not reachable,
-            retry_after_s=ended.retry_after_s,
-        ),
-        reachable=reachable,
-        window=reach.window(),
-        fraction=random.random(),  # noqa: S311 - spreads retries, guards nothing
-    )
-    row.attempts = verdict.attempts
-    row.last_error = verdict.error
-    if verdict.has_failed:
-        row.status, row.adapter, row.due_at = Delivery.Status.FAILED, failed, None
-    elif is_another and row.adapter != failed:
-        row.due_at = first_due_at  # another session's first way has nothing to do with the failure
-    else:
-        row.adapter = verdict.adapter
-        row.due_at = None if verdict.wait is None else now + verdict.wait
-
-
-def _redirect(row: Delivery, now: datetime) -> bool:
-    """While the row was in hand its pin may have gone to another session: then the row does too,
-    by that one's first way. Returns whether that is so.
-    """
-    session = ledger.goes_to(row)
-    if session is None or session.id == row.session_id:
-        return False
-    row.session_id = session.id
-    row.adapter, row.due_at = reach.first(session, now=now)
-    row.pushed_at = None
-    return True
-
-
-def _has_gone(session: AgentSession, now: datetime) -> None:
-    """Its agent does not know the session: it ends here, what else waits for it fails with it
-    instead of asking again, and its pins are free for the next session.
-    """
-    sessions.end(session, now=now, by=Farewell.REFUSED)
-    unbind_session(agent=session.agent, key=session.key)
-    rest = Delivery.objects.filter(
-        session_id=session.id, status=_PENDING, adapter="resume", claimed_by=""
-    )
-    _fail(rest, "E_SESSION_GONE: the agent does not know the session any more", now)
