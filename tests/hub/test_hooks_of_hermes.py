@@ -61,5 +61,5 @@ def test_what_waits_goes_on_with_the_session_under_its_next_key():
     call("pre_llm_call", key="one", is_first_turn=True)
     drop("the total")
     call("on_session_start", key="two", source="compact")
-    assert [ended for _, ended in keys().values()] == [True, False]
+    assert {key: ended for key, (_, ended) in keys().items()} == {"one": True, "two": False}
     assert "the total" in call("pre_llm_call", key="two", is_first_turn=False)
