@@ -81,6 +81,8 @@ class Worker:
         self._sleeps_until: datetime | None = None
         self._leaving = threading.Event()
         self._in_hand = 0
+        #: Of each row that we took, by its id: a lease can run out, and we take the row again.
+        self._last_job: dict[int, Job] = {}
         self._is_stuck = False
         #: Whether something is under way or will be due soon: the hub must not leave.
         self.has_work = True
@@ -186,7 +188,7 @@ class Worker:
             )
             if taken != len(in_hand):
                 raise RuntimeError("a row changed under the write lock")
-            yield Job(
+            job = Job(
                 row_ids=[row.id for row in in_hand],
                 adapter=adapter,
                 session_id=session.id if session else None,
@@ -203,6 +205,8 @@ class Worker:
                     is_wake=is_wake,
                 ),
             )
+            self._last_job.update(dict.fromkeys(job.row_ids, job))
+            yield job
 
     def perform(self, job: Job, *, spawned: Callable[[Process], None]) -> Result:
         """Have the adapter deliver. Never raises, and touches no database."""
@@ -229,8 +233,11 @@ class Worker:
                 session = AgentSession.objects.filter(pk=job.session_id).first()
             for row in Delivery.objects.filter(pk__in=job.row_ids):
                 outcome.record(row, result, now)
-                if row.claimed_by != self.name:
-                    continue  # it took so long that somebody else has it by now
+                is_last = self._last_job.get(row.id) is job
+                if is_last:
+                    del self._last_job[row.id]
+                if not is_last or row.claimed_by != self.name:
+                    continue  # it took so long that another attempt has it by now
                 if row.status == _PENDING:
                     outcome.settle(row, result, now)
                 else:

@@ -207,10 +207,10 @@ def test_one_resume_brings_everything_that_waits_for_an_ended_session(ways):
 def test_while_one_worker_has_a_session_in_hand_another_takes_nothing_of_it():
     session = over()
     bound(session)
-    (job,) = Worker("one").claim(now())
+    one = Worker("one")
+    (job,) = one.claim(now())
     bound(session, "second")
     assert Worker("two").claim(now()) == []
-    one = Worker("one")
     one.fold(one.perform(job, spawned=lambda _: None), now())
     assert len(Worker("two").claim(now())) == 1
 
@@ -392,6 +392,18 @@ def test_who_comes_back_after_its_lease_ran_out_changes_nothing(ways):
     assert again.parcel.id == job.parcel.id
 
 
+def test_what_comes_back_after_its_lease_ran_out_leaves_alone_what_the_same_worker_does_since(ways):
+    pin, worker = bound(over()), Worker("one")
+    (job,) = worker.claim(now())
+    ways["resume"].script = [busy()]
+    result = worker.perform(job, spawned=lambda _: None)
+    (again,) = worker.claim(now(minutes=3))
+    worker.fold(result, now(minutes=3))
+    assert (row().claimed_by, row().attempts) == ("one", 0)
+    worker.fold(worker.perform(again, spawned=lambda _: None), now(minutes=3))
+    assert row(pin).status == "delivered"
+
+
 def test_a_hub_that_dies_every_time_ends_it():
     pin, at = bound(over()), now()
     for _ in range(10):
@@ -478,14 +490,14 @@ def test_what_failed_in_flight_goes_on_with_the_session_the_pin_was_bound_to_mea
 def test_a_session_whose_push_still_runs_gets_no_second_one_though_it_gave_a_sign(ways):
     session = openclaw()
     pin = bound(session)
-    busy_with = Worker("one").claim(now())
+    one = Worker("one")
+    (job,) = one.claim(now())
     name = "openclaw/agent:main:main"
     acknowledge.observe(session=name, pin_id=pin["id"], sign="reply", now=now(seconds=1))
     assert row(pin).status == "delivered"
     bound(session, "second")
     assert Worker("two").claim(now()) == []
-    one = Worker("one")
-    one.fold(one.perform(busy_with[0], spawned=lambda _: None), now())
+    one.fold(one.perform(job, spawned=lambda _: None), now())
     assert len(Worker("two").claim(now())) == 1
 
 

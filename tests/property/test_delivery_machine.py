@@ -505,6 +505,17 @@ class Machine(RuleBasedStateMachine):
             self.check()
             self.on_to_the_next(name)
 
+    @rule(name=WORKERS, came_to=st.sampled_from(["busy", "raises"]))
+    def everything_is_down(self, name, came_to):
+        """What is new is tried in vain until it is given up."""
+        for way in COMES_TO:
+            self.ways[way].is_there, self.ways[way].next = True, [came_to] * 16
+        self.drop(None)
+        for _ in range(8):
+            self.tick(name)
+            self.check()
+            self.on_to_the_next(name)
+
     def on_to_the_next(self, name):
         due = self.workers[name].next_due(self.world.now())
         wait_s = (due - self.world.now()).total_seconds() if due else 0
@@ -658,7 +669,8 @@ class Machine(RuleBasedStateMachine):
         ours = self.workers[flight.worker]
         held = {}
         for row in Delivery.objects.filter(pk__in=job.row_ids):
-            if row.claimed_by == ours.name:
+            last = [f for f in self.flights if row.id in f.job.row_ids][-1]
+            if row.claimed_by == ours.name and flight is last:
                 (push,) = [p for p in self.pushes_of(row.id) if p.state == "under way"]
                 held[row.id] = (row, push)
         self.reached["late"] += len(held) < len(job.row_ids)
