@@ -40,8 +40,8 @@ VERBS = (
         about=(
             "Asks before it writes; --undo does not ask. Run twice it changes nothing.\n\n"
             "An agent is found by its program on the PATH, by its own folder in your home, or by "
-            "its folder in the project: .github is one of Copilot's. Where none is, Claude Code is "
-            "set up; with --agent only those you name.\n\n"
+            "its folder in the project. Where there is no sign of any, or only a .github for "
+            "Copilot, Claude Code is set up too. With --agent only those you name.\n\n"
             "--dry-run ends with the task that --hand-off gives to an agent: one line in the app, "
             "on a branch of its own, for development only. The agent works here, with its own "
             "permissions, for fifteen minutes at most; what it says goes to stderr."

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pinbox import project
-from pinbox.agents import INSTALLS, Installable, claude
+from pinbox.agents import INSTALLS, Installable, claude, copilot
 from pinbox.agents.pieces import Block, Hooks, Piece, Place, Skill
 from pinbox.contract import PinboxError
 from pinbox.install import claude_settings, files, git_hook, kinds, launchers
@@ -166,7 +166,9 @@ def shown(root: Path, path: Path) -> str:
 
 
 def found_here(root: Path) -> tuple[str, ...]:
-    """The agents that seem to be used here; Claude Code where there is no sign of any."""
+    """The agents that seem to be used here. Claude Code where there is no sign of any, or only
+    `.github`, which most repositories have, whoever writes the code.
+    """
     base = checkout(root)
     found = [
         name
@@ -175,7 +177,7 @@ def found_here(root: Path) -> tuple[str, ...]:
         or (agent.HOME is not None and agent.HOME.path().is_dir())
         or (base / agent.FOLDER).is_dir()
     ]
-    return tuple(found) or (claude.NAME,)
+    return tuple(found) if set(found) - {copilot.NAME} else (claude.NAME, *found)
 
 
 def _plan_agent(found: Plan, agent: Installable, options: Options) -> None:

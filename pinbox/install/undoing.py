@@ -207,7 +207,7 @@ def _plan_launchers(root: Path, *, stuck: bool, others: bool) -> Step:
             if now is not None:
                 changes.append(Change(path=path, kind="launcher", before=now, after=None))
     kept = _keeps_folder(root)
-    said = "removed" if not kept else "kept, with the pins in it" if changes else "unchanged"
+    said = "removed" if not kept else "kept, with what is stored in it" if changes else "unchanged"
     if not (root / project.FOLDER).exists():
         said = "not there"
     elif stuck:

@@ -36,7 +36,14 @@ def test_without_a_sign_of_any_agent_claude_code_is_set_up(repository):
 @pytest.mark.parametrize("name", EVERY)
 def test_the_project_s_folder_of_an_agent_is_a_sign_of_it(repository, name):
     (repository.root / INSTALLS[name].FOLDER).mkdir()
-    assert named(command.run(Options(dry_run=True))) == [name]
+    expected = ["claude", "copilot"] if name == "copilot" else [name]
+    assert named(command.run(Options(dry_run=True))) == expected
+
+
+def test_beside_an_agent_that_is_here_github_brings_no_claude_code(repository):
+    for folder in (".github", ".cursor"):
+        (repository.root / folder).mkdir()
+    assert named(command.run(Options(dry_run=True))) == ["cursor", "copilot"]
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if INSTALLS[name].HOME is not None])

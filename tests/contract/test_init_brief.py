@@ -150,7 +150,7 @@ def test_an_agent_that_takes_too_long_is_ended_with_what_it_started(agent, repos
     assert "ended after" in found["detail"]
     pid = int((repository.root / "pid").read_text())
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
-    assert state.stdout.strip() in ("", "Z")
+    assert state.stdout.strip()[:1] in ("", "Z")
 
 
 @pytest.mark.parametrize(
