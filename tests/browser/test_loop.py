@@ -18,9 +18,11 @@ def test_a_pin_goes_out_an_answer_comes_back_and_is_accepted(view, hub, shop):
     hub.says(pin["id"], "Made it 44 px high", origin="claude")
     view.card.get_by_text("Made it 44 px high").wait_for()
     view.wait(lambda: "Answered" in view.state(), "the chip says so")
+    assert view.card.get_by_text("Queued").count() == 0
     view.field.fill("Bigger still")
     view.send()
     view.wait(lambda: len(hub.ask(f"/pins/{pin['id']}/thread")) == 2, "the reply is at the hub")
+    view.card.get_by_text("Queued").wait_for()
 
     hub.ask(f"/pins/{pin['id']}/resolve", {"by": "agent", "note": "done"})
     view.card.get_by_role("button", name="Looks good").click()

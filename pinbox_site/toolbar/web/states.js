@@ -57,7 +57,7 @@ export function plainError(delivery) {
 
 /** Where the last words to the agent are: one sentence, or "" when nothing was observed. @param {Facts} facts */
 export function wayOf(facts) {
-  const { pin, delivery, entries } = facts;
+  const { pin, tail, delivery, entries } = facts;
   const agent = agentOf(facts) || say("the_agent");
   const sent = entries.find((entry) => entry.kind === "pin");
   if (sent) return sent.error ? "" : say("way_unsent");
@@ -65,5 +65,5 @@ export function wayOf(facts) {
   if (delivery.acknowledgedAt) return say("way_read", { agent, time: ago(delivery.acknowledgedAt) });
   if (delivery.handedOverAt) return say("way_handed", { agent, time: ago(delivery.handedOverAt) });
   if (delivery.status === "failed") return say("way_failed", { why: plainError(delivery) });
-  return delivery.status === "pending" ? say("way_queued") : "";
+  return delivery.status === "pending" && tail?.role !== "agent" ? say("way_queued") : "";
 }
