@@ -93,8 +93,10 @@ def _start(call: HookCall, process: Process | None, now: datetime) -> AgentSessi
     session, created = sessions.register(
         agent=call.agent, key=call.key, cwd=call.cwd, process=process, now=now
     )
-    if created and call.source in sessions.ROTATIONS:
-        predecessor = sessions.supersede(session, now=now)
+    # In a process of many terminals another key is another conversation, but after a clear.
+    rotations = {"clear"} if call.shares_process else sessions.ROTATIONS
+    if created and call.source in rotations:
+        predecessor = sessions.supersede(session, now=now, shares_process=call.shares_process)
         if predecessor is not None:
             ledger.inherit(session, predecessor, now=now)
     ledger.adopt(session, now=now)

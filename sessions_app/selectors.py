@@ -48,22 +48,23 @@ def successor(session: AgentSession) -> AgentSession:
     return session
 
 
-def predecessor(session: AgentSession) -> AgentSession | None:
-    """The session that the same process had before, unless another one took over from it."""
+def predecessor(session: AgentSession, *, is_sole: bool = False) -> AgentSession | None:
+    """The session that the same process had before, unless another one took over from it.
+
+    `is_sole`: none when several of them have not ended.
+    """
     if session.pid is None:
         return None
-    return (
-        AgentSession.objects.filter(
-            agent=session.agent,
-            pid=session.pid,
-            pid_started=session.pid_started,
-            cwd=session.cwd,
-            superseded_by="",
-        )
-        .exclude(pk=session.pk)
-        .order_by("-last_seen_at", "-id")
-        .first()
-    )
+    same = AgentSession.objects.filter(
+        agent=session.agent,
+        pid=session.pid,
+        pid_started=session.pid_started,
+        cwd=session.cwd,
+        superseded_by="",
+    ).exclude(pk=session.pk)
+    if is_sole and same.filter(ended_at=None).count() > 1:
+        return None
+    return same.order_by("-last_seen_at", "-id").first()
 
 
 def most_recent_not_ended() -> AgentSession | None:

@@ -157,12 +157,15 @@ def is_farewell_of_another(session: AgentSession, process: Process | None) -> bo
     )
 
 
-def supersede(session: AgentSession, *, now: datetime) -> AgentSession | None:
+def supersede(
+    session: AgentSession, *, now: datetime, shares_process: bool = False
+) -> AgentSession | None:
     """Chain to `session` the one that its own process had before it changed the key, and end that.
 
     None when there is none. Same agent, same process, same directory: then it is one conversation.
+    `shares_process`: the process may have several at a time, and nobody can say which of them.
     """
-    before = selectors.predecessor(session)
+    before = selectors.predecessor(session, is_sole=shares_process)
     if before is None:
         return None
     before.superseded_by = session.id

@@ -44,6 +44,7 @@ def parse(body: bytes) -> HookCall | None:
         key=key,
         cwd=payload.path(data.get("cwd")),
         source=payload.name(data.get("source")),
+        shares_process=True,  # the background program has every terminal's
         # Codex itself ends no loop, however long: any value but a plain "no" counts.
         stop_hook_active=data.get("stop_hook_active") not in (None, False),
         subagent=event in SUBAGENT_EVENTS or data.get("agent_id") is not None,

@@ -26,6 +26,7 @@ class HookCall:
     `subagent`: it comes from a helper inside the session `key`, which has no turn of its own.
     `stop_hook_active`: this stop follows a hold, so another hold could loop.
     `is_heard` False: whatever is answered, the agent reads nothing of it.
+    `shares_process`: the process that calls may have conversations of other terminals as well.
     """
 
     agent: str
@@ -36,6 +37,7 @@ class HookCall:
     stop_hook_active: bool = False
     subagent: bool = False
     is_heard: bool = True
+    shares_process: bool = False
     reason: str | None = None
     prompt_id: str | None = None
 

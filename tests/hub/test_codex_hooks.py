@@ -12,9 +12,10 @@ pytestmark = pytest.mark.django_db
 STOPS = 10
 
 
-def asked(hub, event, key="c1", **more):
+def asked(hub, event, key="c1", *, process="7:70", **more):
     """What Codex reads from the hook of that event; None for nothing."""
-    answer = hub.raw("POST", "/hooks/codex", payload(event, key, **more))
+    body = payload(event, key, **more)
+    answer = hub.raw("POST", "/hooks/codex", body, {"x-pinbox-ppid": process})
     assert answer.status_code == 200
     return json.loads(answer.content) if answer.content else None
 
@@ -75,6 +76,36 @@ def test_a_stop_that_follows_a_hold_is_let_go(hub):
     asked(hub, "UserPromptSubmit", prompt="go on")
     drop("Wait: the logo is gone")
     assert asked(hub, "Stop", stop_hook_active=True) is None
+
+
+def superseded():
+    return dict(AgentSession.objects.exclude(superseded_by="").values_list("key", "superseded_by"))
+
+
+def test_after_clear_the_new_thread_takes_over_from_the_only_one_of_its_process(hub):
+    asked(hub, "SessionStart", "c1", source="startup")
+    pin = drop("Wait: the logo is gone")
+    asked(hub, "UserPromptSubmit", "c1", prompt="go on")
+    said = asked(hub, "SessionStart", "c2", source="clear")
+    assert pin["id"] in said["hookSpecificOutput"]["additionalContext"]
+    assert superseded() == {"c1": AgentSession.objects.get(key="c2").id}
+
+
+def test_threads_of_other_terminals_in_one_process_keep_their_pins(hub):
+    for key in ("c1", "c2"):
+        asked(hub, "SessionStart", key, source="startup")
+    pin = drop("Wait: the logo is gone", agentSession={"agent": "codex", "key": "c1"})
+    said = asked(hub, "SessionStart", "c3", source="clear")
+    assert "another session has it" in said["hookSpecificOutput"]["additionalContext"]
+    assert superseded() == {}
+    context = asked(hub, "UserPromptSubmit", "c1", prompt="go on")["hookSpecificOutput"]
+    assert pin["id"] in context["additionalContext"]
+
+
+def test_a_resumed_thread_that_was_not_known_takes_over_from_no_other(hub):
+    asked(hub, "SessionStart", "c1", source="startup")
+    asked(hub, "SessionStart", "c2", source="resume")
+    assert superseded() == {}
 
 
 def test_a_helper_inside_a_session_is_told_nothing_and_takes_no_pin(hub):
