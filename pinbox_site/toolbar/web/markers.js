@@ -24,7 +24,7 @@ const HEIGHT = 24;
 /** Chips whose middles are nearer than this fan out. */
 const NEAR = 28;
 /** Chips that fan out beside each other; the rest are one chip with their count. */
-const MOST_FANNED = 6;
+const MOST_FANNED = 3;
 /** Pixels that a chip is wider for saying how many more there are. */
 const MORE_WIDTH = 26;
 const MOST_MARKS = 200;
