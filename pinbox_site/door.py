@@ -74,7 +74,8 @@ def _answer(request: HttpRequest) -> HttpResponseBase:
 
 def _caller(request: HttpRequest) -> Caller:
     """Who asks. Raises PinboxError. An address that was signed is looked at by its own view."""
-    if "signature" in request.GET and _SIGNED.fullmatch(request.path) and request.method == "GET":
+    reads = request.method in {"GET", "HEAD"}
+    if "signature" in request.GET and _SIGNED.fullmatch(request.path) and reads:
         return Caller("signed")
     return auth.check(auth.bearer(request.META.get("HTTP_AUTHORIZATION")))
 

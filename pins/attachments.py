@@ -5,6 +5,7 @@ An agent opens these files, so nobody but the hub says where one is: an event ho
 and size, and `filled` adds address and path as it leaves.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -50,6 +51,8 @@ _STEP_S: Final = 1800
 _STEPS: Final = 3
 
 _ID: Final = re.compile(ATTACHMENT_ID)
+#: As `path_of` names a file, and `private_write` one that is not whole yet.
+_FILE: Final = re.compile(rf"({ATTACHMENT_ID})\.[a-z]+(?:\.tmp-.+)?")
 #: Only the hub writes these members next to each other: in a text, the quotes would be escaped.
 REFERENCE: Final = '"url":"/media/att_'
 _REFERENCE: Final = re.compile(
@@ -168,20 +171,26 @@ def sweep(now: datetime) -> None:
 
 
 def _orphans(now: datetime) -> list[Path]:
-    try:
-        entries = list(os.scandir(_folder()))
-    except OSError:
-        return []
+    """Only what has a name of ours: the folder may be a link to one that holds other things too."""
     before = (now - KEPT_UNUSED).timestamp()
-    old = [entry.path for entry in entries if entry.stat(follow_symlinks=False).st_mtime < before]
-    named = {path: Path(path).name.partition(".")[0] for path in old}
+    try:
+        named = {
+            Path(entry.path): found[1]
+            for entry in os.scandir(_folder())
+            if (found := _FILE.fullmatch(entry.name))
+            and entry.is_file(follow_symlinks=False)
+            and entry.stat(follow_symlinks=False).st_mtime < before
+        }
+    except OSError:  # there is no folder yet, or another process was quicker
+        return []
     known = set(Attachment.objects.filter(pk__in=named.values()).values_list("pk", flat=True))
-    return [Path(path) for path, name in named.items() if name not in known]
+    return [path for path, name in named.items() if name not in known]
 
 
 def _unlink(paths: list[Path]) -> None:
     for path in paths:
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # gone already, or it will be tried again
+            path.unlink()
 
 
 # --- where they lie -------------------------------------------------------------------------------

@@ -292,6 +292,13 @@ def test_a_token_is_as_good_as_a_signature(page, hub):
         assert answer["Cache-Control"] == "no-store"
 
 
+def test_a_signed_address_may_be_asked_for_its_head_alone(page):
+    _, made = upload(page)
+    answer = page._client.head(made["url"])
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert page._client.post(made["url"]).status_code == 401
+
+
 def test_an_address_is_good_for_that_attachment_and_that_time_only(page):
     _, made = upload(page)
     _, other = upload(page)
@@ -377,6 +384,25 @@ def test_a_file_that_a_crash_left_without_a_row_is_removed(hub, sweep):
     Attachment.objects.update(is_used=True)
     sweep(NOW + timedelta(hours=25))
     assert [path.name for path in MEDIA.iterdir()] == [f"{made['id']}.png"]
+
+
+def test_what_others_keep_in_the_folder_is_theirs(hub, sweep, tmp_path):
+    """Somebody put the folder on another disk, or a copy of it aside."""
+    upload(hub)
+    theirs = tmp_path / "pictures"
+    MEDIA.rename(theirs)
+    MEDIA.symlink_to(theirs)
+    (theirs / "holiday.png").write_bytes(b"x")
+    (theirs / "att_aaaaaaaaaa.png").symlink_to(theirs / "holiday.png")
+    (theirs / "att_bbbbbbbbbb.png").mkdir()
+    (theirs / "old").mkdir()
+    try:
+        Attachment.objects.all().delete()
+        sweep(NOW + timedelta(hours=25))
+        kept = ["att_aaaaaaaaaa.png", "att_bbbbbbbbbb.png", "holiday.png", "old"]
+        assert sorted(path.name for path in theirs.iterdir()) == kept
+    finally:
+        MEDIA.unlink()
 
 
 def test_uploads_that_no_pin_refers_to_are_bounded(page, monkeypatch):
