@@ -98,6 +98,8 @@ class _Held:
 
     async def send(self, message: Message) -> None:
         if message["type"] == _START and self._start is None:
+            # Any iterable will do, and some can be read once only.
+            message = {**message, "headers": list(message.get("headers", ()))}
             if message.get("trailers") or not self._may_change(message):
                 await self._send(message)
             else:
@@ -130,7 +132,7 @@ class _Held:
     async def _finish(self, start: Message) -> None:
         self._start = None
         body = b"".join(self._parts)
-        headers = _texts(start.get("headers", ()))
+        headers = _texts(start["headers"])
         changed = self._toolbar.put(
             self._answer, start["status"], headers, body, mounted=self._mounted
         )
@@ -141,13 +143,13 @@ class _Held:
         await self._send({"type": _BODY, "body": body})
 
     def _may_change(self, start: Message) -> bool:
-        headers = _texts(start.get("headers", ()))
+        headers = _texts(start["headers"])
         return self._toolbar.may_change(self._answer, start["status"], headers)
 
     @staticmethod
     def _is_endless(start: Message) -> bool:
         """Whether nobody has said how long the answer will be: a stream."""
-        return page.length((n.lower(), v) for n, v in _texts(start.get("headers", ()))) is None
+        return page.length((n.lower(), v) for n, v in _texts(start["headers"])) is None
 
 
 def _texts(headers: Any) -> list[Header]:

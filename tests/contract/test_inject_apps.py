@@ -307,7 +307,8 @@ def test_pinbox_inject_turns_it_off_everywhere(kind, project, hub, monkeypatch):
 def plain_asgi():
     async def app(scope, receive, send):
         headers = [(b"content-type", b"text/html"), (b"content-length", b"%d" % len(PAGE.encode()))]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        # ASGI has it that any iterable will do: one may be read once only.
+        await send({"type": "http.response.start", "status": 200, "headers": iter(headers)})
         body = PAGE.encode()
         await send({"type": "http.response.body", "body": body[:9], "more_body": True})
         await send({"type": "http.response.body", "body": body[9:]})
