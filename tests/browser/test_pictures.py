@@ -48,6 +48,18 @@ def test_a_capture_that_fails_is_said_and_costs_no_pin(view, hub, site):
     assert "attachments" not in hub.pins()[0]
 
 
+def test_a_capture_without_a_picture_ends(view, hub, shop):
+    view.page.add_init_script(
+        "navigator.mediaDevices.getDisplayMedia = async () => new MediaStream()"
+    )
+    view.open(shop)
+    view.place("h1")
+    view.card.get_by_role("button", name="Add a screenshot").click()
+    view.card.get_by_text("No screenshot: the browser sends no picture").wait_for()
+    view.page.keyboard.type("still written")
+    assert view.field.input_value() == "still written"
+
+
 def test_what_is_private_is_painted_over(view, hub, site):
     body = """<div id=at style="width:300px;height:100px;background:#fff">
       <p data-pinbox-private style="margin:0;width:300px;height:100px;background:#f00">secret</p></div>"""

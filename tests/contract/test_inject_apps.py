@@ -137,9 +137,10 @@ def test_a_policy_that_forbids_the_toolbar_is_said_once_and_not_touched(kind, pr
         first, second = site.get("/forbidden"), site.get("/forbidden")
     assert first.body == second.body == PAGE.encode()
     assert first.header("content-security-policy") == "default-src 'self'"
-    (said,) = [record for record in caplog.records if record.name == "pinbox.inject"]
-    assert f"add http://127.0.0.1:{hub.port} to script-src" in said.getMessage()
-    assert hub.page_token not in said.getMessage()
+    # A thread of a site before may still be looking for its own hub, and say so.
+    (said,) = [text for text in caplog.messages if "Content-Security-Policy" in text]
+    assert f"add http://127.0.0.1:{hub.port} to script-src" in said
+    assert hub.page_token not in said
 
 
 @pytest.mark.parametrize("host", ["shop.example", "localhost.shop.example", "192.168.1.7:8000"])

@@ -8,6 +8,9 @@ const LONGEST_SIDE = 1600;
 const QUALITY = 0.8;
 /** Milliseconds in which a change of the page is in the picture. */
 const FRAME_MS = 600;
+/** Milliseconds in which the first picture comes. */
+const START_MS = 5000;
+const NUDGE_MS = 100;
 
 /**
  * Raises what the browser raises, with its own words.
@@ -21,7 +24,7 @@ export async function shoot(element, hidden) {
     const video = document.createElement("video");
     video.muted = true;
     video.srcObject = stream;
-    await video.play();
+    await begun(video, hidden);
     hidden.style.setProperty("visibility", "hidden", "important");
     await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
     await nextFrame(video);
@@ -29,6 +32,18 @@ export async function shoot(element, hidden) {
   } finally {
     hidden.style.removeProperty("visibility");
     for (const track of stream.getTracks()) track.stop();
+  }
+}
+
+/** A page that stands still may send no picture at all, so it is made to move. @param {HTMLVideoElement} video @param {HTMLElement} mover */
+async function begun(video, mover) {
+  let isOdd = false;
+  const nudge = setInterval(() => mover.style.setProperty("opacity", (isOdd = !isOdd) ? "0.99" : "1"), NUDGE_MS);
+  try {
+    await Promise.race([video.play(), new Promise((_, reject) => setTimeout(() => reject(new Error("the browser sends no picture")), START_MS))]);
+  } finally {
+    clearInterval(nudge);
+    mover.style.removeProperty("opacity");
   }
 }
 
