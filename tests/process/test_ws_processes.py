@@ -1,8 +1,6 @@
 """Several processes serve one log, and tell each other over a real Redis that it has grown."""
 
 import contextlib
-import http.client
-import json
 import shutil
 import socket
 import subprocess
@@ -12,6 +10,7 @@ import pytest
 
 from tests.process.conftest import PYTHON
 from tests.process.pages import Page, hub_with
+from tests.process.served import Process
 from tests.wait import wait_until
 
 pytest.importorskip("channels_redis", reason="pip install 'pinbox[team]' brings it")
@@ -66,32 +65,6 @@ class Redis:
     def kill(self):
         self._process.kill()
         self._process.wait()
-
-
-class Process:
-    """One that serves: where it is, and what it says."""
-
-    def __init__(self, state):
-        self._state = state
-
-    def state(self):
-        return self._state
-
-    def ask(self, method, path, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self._state.port, timeout=30)
-        headers = {"Authorization": f"Bearer {self._state.token}"}
-        try:
-            connection.request(method, path, body and json.dumps(body), headers)
-            return json.loads(connection.getresponse().read())["data"]
-        finally:
-            connection.close()
-
-    def write(self, count):
-        for number in range(count):
-            self.ask("POST", "/pins", {"text": f"pin {number}", "author": {"userId": "u"}})
-
-    def toolbars(self):
-        return self.ask("GET", "/summary")["connectedToolbars"]
 
 
 @contextlib.contextmanager
