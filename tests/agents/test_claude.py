@@ -5,13 +5,15 @@ import json
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from .conftest import PLAIN_PATH, Workplace
-from .model import Answer, strings
-from .program import Turn
+from .model import Answer, serving, strings
+from .program import Turn, offline
+from .terminal import terminal
 
 pytestmark = [pytest.mark.agents, pytest.mark.process, pytest.mark.slow]
 
@@ -432,3 +434,58 @@ def test_a_hub_started_by_a_hook_keeps_nothing_of_the_agent(workplace: Workplace
     # A setting of the user's own, which a resumed session needs as well.
     names.remove(b"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC")
     assert not {name for name in names if name.startswith((b"CLAUDE", b"AI_AGENT", b"GIT_"))}
+
+
+# --- in a terminal, as a person has it open -------------------------------------------------------
+
+
+def trusted_by_a_person(place: Workplace, key: str) -> None:
+    """What the program writes when a person has answered its first questions."""
+    known = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    document = {
+        "hasCompletedOnboarding": True,
+        "theme": "dark",
+        "customApiKeyResponses": {"approved": [key[-20:]], "rejected": []},
+        "projects": {str(place.project): known},
+    }
+    (place.home / ".claude.json").write_text(json.dumps(document))
+
+
+def test_an_open_session_in_a_terminal_gets_its_pins_holds_once_and_ends(
+    workplace: Workplace,
+) -> None:
+    answers = [
+        Answer(text="One.", meanwhile=lambda: workplace.drop_pin("The logo is gone")),
+        Answer(text="Two."),
+        Answer(text="Three."),
+    ]
+    workplace.pinbox("summary")
+    with serving(answers) as (model, url):
+        environ = offline(url)
+        trusted_by_a_person(workplace, environ["ANTHROPIC_API_KEY"])
+        place = replace(workplace, more={**workplace.more, **environ})
+        with terminal(place, str(place.program)) as window:
+
+            def enter(text: str) -> None:
+                window.type(text)
+                window.until(lambda: text.encode() in window.screen, timeout=20, name="typed")
+                window.type("\r")
+
+            # It registers before anything is asked.
+            window.until(place.sessions, timeout=30, name="registered")
+            pin_id = place.drop_pin("The price is cut off")
+            enter("begin")
+            window.until(lambda: len(model.requests) == 2, timeout=40, name="held once")
+            enter("further")
+            window.until(lambda: len(model.requests) == 3, timeout=40, name="asked again")
+            window.until(lambda: b"Three." in window.screen, timeout=20, name="answered")
+            enter("/exit")
+            window.until(lambda: "endedAt" in place.sessions()[0], timeout=30, name="ended")
+
+        assert model.errors == []
+        assert model.saw("The price is cut off")[0] == 0
+        assert model.saw("The logo is gone")[0] == 1
+        (row,) = place.get(f"/pins/{pin_id}/deliveries")
+        assert (row["status"], row["handedOverBy"]) == ("delivered", "hooks")
+        (session,) = place.sessions()
+        assert session["agent"] == "claude"

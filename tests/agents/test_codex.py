@@ -17,6 +17,7 @@ from pinbox.checks.throwaway import ThrowAway
 from . import codex, install
 from .conftest import Workplace
 from .model import Answer, Model, ResponsesHandler, serving, strings
+from .terminal import terminal
 
 pytestmark = [pytest.mark.agents, pytest.mark.process, pytest.mark.slow]
 
@@ -216,7 +217,7 @@ def test_an_idle_session_in_a_terminal_is_woken_and_its_hook_brings_the_pin(trus
     place, model = trusted
     place = replace(place, more={**place.more, "PINBOX_CODEX_QUEUE": "1"})
     place.pinbox("summary")  # the hub starts with the setting
-    with codex.terminal(place, "Begin.") as window:
+    with terminal(place, "codex", "Begin.") as window:
         window.until(lambda: model.requests, timeout=30, name="asked the model")
         window.until(lambda: b"Worked for" in window.screen, timeout=15, name="done with it")
         pin_id = place.drop_pin(WORDS)
