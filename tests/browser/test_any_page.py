@@ -168,6 +168,32 @@ def test_the_page_s_own_styles_change_nothing_in_it(view, hub, site, direction):
     assert style == ["14px", "ltr", "rgb(22, 24, 29)"]
 
 
+def test_the_page_keeps_its_selection_its_cursor_and_its_place(view, hub, site):
+    long = SHOP.replace("</main>", "<div style='height:2000px'></div></main>")
+    view.open(site.put("/long", long.replace("__TOOLBAR__", tag(hub))))
+    view.page.mouse.wheel(0, 40)
+    view.page.wait_for_function("scrollY === 40")
+    box = view.page.locator("#title").bounding_box()
+    view.page.mouse.dblclick(box["x"] + 10, box["y"] + box["height"] / 2)
+    kept = """() => [String(getSelection()), scrollY, getComputedStyle(document.body).cursor,
+      getComputedStyle(document.querySelector(".pay")).cursor]"""
+    before = view.page.evaluate(kept)
+    assert before[0] == "Your"
+    view.place("#total")
+    view.page.keyboard.press("Escape")
+    assert view.page.evaluate(kept) == before
+    view.place("#title")
+    view.page.keyboard.type("This word")
+    view.send()
+    view.wait(hub.pins)
+    assert hub.pins()[0]["target"]["context"]["selectedText"] == "Your"
+    view.page.keyboard.press("Escape")
+    assert view.page.evaluate(kept) == before
+    view.page.keyboard.press("p")
+    view.page.keyboard.press("Escape")
+    assert view.page.evaluate(kept) == before
+
+
 def test_the_page_is_laid_out_as_without_it(view, hub, site):
     measure = """() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight,
       ...[...document.querySelectorAll("body *:not(script)")].map((e) => {
@@ -193,10 +219,13 @@ def test_no_control_is_cut_at_any_width(view, hub, shop, width):
     outside = """() => [...document.querySelector("pinbox-toolbar").shadowRoot.querySelectorAll("button, input, textarea, a")]
       .filter((e) => e.checkVisibility() && !e.closest("[hidden]")).map((e) => [e.className || e.localName, e.getBoundingClientRect()])
       .filter(([, b]) => b.width && (b.left < 0 || b.right > innerWidth)).map(([n]) => n)"""
-    for key in (None, "i", "Escape", "?", "Escape"):
+    window = view.page.get_by_role("dialog", name="Name and keys")
+    for key, part in ((None, view.bar), ("i", view.inbox), ("Escape", view.bar), ("?", window)):
         if key:
             view.page.keyboard.press(key)
+        part.wait_for()
         assert view.page.evaluate(outside) == []
+    view.page.keyboard.press("Escape")
     view.chips.first.click()
     assert view.page.evaluate(outside) == []
     assert view.page.evaluate("document.documentElement.scrollWidth <= innerWidth")

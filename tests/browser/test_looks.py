@@ -1,5 +1,6 @@
 """How it looks and reads, measured in the browser: contrast, type, targets, places, roles."""
 
+import base64
 import os
 import re
 
@@ -61,18 +62,40 @@ TYPE = (
   } }"""
 )
 
+#: Focuses one control after the other, as keys do, and says whose ring is thin or faint.
+RING = (
+    "() => {"
+    + HELPERS
+    + """
+  const bad = [], before = root.activeElement;
+  for (const e of shown.filter((e) => e.matches("button, a, input, textarea, [tabindex='0']"))) {
+    e.focus({ preventScroll: true });
+    if (root.activeElement !== e) { bad.push(["no focus", e.className]); continue }
+    const field = e.matches("textarea") ? e.closest(".composer") : e.matches(".find input") ? e : null;
+    const style = getComputedStyle(field ?? e);
+    const inset = field && style.boxShadow.match(/((?:rgba?|color)\\([^)]*\\)) 0px 0px 0px (\\d+)px inset/);
+    const width = field ? Number(inset?.[2] ?? 0) : style.outlineStyle === "none" ? 0 : parseFloat(style.outlineWidth);
+    if (width < 2) { bad.push(["thin ring", e.className, width]); continue }
+    const back = ground(!field && parseFloat(style.outlineOffset) < 0 ? e : (field ?? e).parentNode);
+    const r = back[3] ? ratio(over(parse(field ? inset[1] : style.outlineColor), back), back) : 21;
+    if (r < 3) bad.push(["faint ring", e.className, r]) }
+  before?.focus({ preventScroll: true });
+  return bad }"""
+)
+
 TARGETS = (
     "(least) => {"
     + HELPERS
     + """
   const all = shown.filter((e) => e.matches("button, a, input, textarea, label.tick") && !e.closest("[hidden]") && !e.matches("label input"));
   const small = [];
+  const part = (e) => e.closest(".bar, .card, .inbox, .menu, .modal, .notice, .aimbar") ?? e.parentNode;
   const boxes = all.map((e) => { const b = e.getBoundingClientRect();
     const min = e.matches(".chip") ? 24 : least;
     if (!e.matches("textarea") && (b.width < min - 0.5 || b.height < min - 0.5)) small.push([e.className, e.textContent, b.width, b.height]);
     return [e, b] });
   for (const [e, b] of boxes) for (const [f, c] of boxes) {
-    if (e === f || e.parentNode !== f.parentNode || e.matches(".chip")) continue;
+    if (e === f || part(e) !== part(f) || e.matches(".chip") || e.contains(f) || f.contains(e)) continue;
     const gap = Math.max(c.left - b.right, b.left - c.right, c.top - b.bottom, b.top - c.bottom);
     if (gap < 3.5) small.push(["near", e.className, f.className, gap]) }
   return small }"""
@@ -155,6 +178,8 @@ def test_every_part_can_be_read_hit_and_heard(filled):
     bad, sizes = {}, set()
     for part in parts(filled):
         bad[part] = filled.page.evaluate(CONTRAST)
+        filled.page.keyboard.press("Shift")  # what is focused now is focused by keys
+        bad[part] += filled.page.evaluate(RING)
         if PICTURES:
             filled.page.screenshot(path=f"{PICTURES}/{filled.look} {part}.png")
         result = axe.run(filled.page, context="pinbox-toolbar")
@@ -175,6 +200,147 @@ def test_every_part_can_be_read_hit_and_heard(filled):
     assert bad == {part: [] for part in bad}
     assert min(sizes, default=12) >= 12
     assert len(sizes) <= 5
+
+
+#: The share of a picture's pixels that stand out from the page around it.
+SEEN = """async ([data, back]) => {
+  const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+  const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+  const paper = new OffscreenCanvas(image.width, image.height).getContext("2d");
+  paper.drawImage(image, 0, 0);
+  const { data: found } = paper.getImageData(0, 0, image.width, image.height);
+  const light = (rgb) => { const [r, g, b] = rgb.map((c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b };
+  const ground = light([back, back, back]);
+  let seen = 0;
+  for (let i = 0; i < found.length; i += 4) {
+    const [x, y] = [light([...found.slice(i, i + 3)]), ground].sort((p, q) => q - p);
+    if ((x + 0.05) / (y + 0.05) >= 3) seen++;
+  }
+  return seen / (found.length / 4) }"""
+
+
+@pytest.mark.parametrize("ground", [255, 0, 128], ids=["white", "black", "grey"])
+def test_what_is_drawn_on_the_page_shows_on_any_ground(view, hub, site, ground):
+    body = f"""<style>body {{ margin: 0; background: rgb({ground}, {ground}, {ground}) }}
+      div {{ position: absolute; top: 200px; width: 200px; height: 100px }}</style>
+      <div id=a style="left:340px"></div><div id=b style="left:100px"></div>"""
+    url = site.put("/ground", f"<!doctype html><body>{body}{tag(hub)}")
+    hub.pin("x", target={"url": url, "selector": "#a", "targets": [{"selector": "#b"}]})
+    view.open(url)
+    view.chips.first.click()
+    view.card.wait_for()
+    view.page.wait_for_function(STILL)
+    dot = view.page.locator("pinbox-toolbar .dot").bounding_box()
+    chip = view.chips.first.bounding_box()
+    view.page.keyboard.press("Escape")
+    pieces = {
+        "dot": (dot["x"] - 2, dot["y"] - 2, 12, 12),
+        "chip": (chip["x"] - 2, chip["y"] - 2, chip["width"] + 4, chip["height"] + 4),
+        "needle": (dot["x"] + 4, chip["y"] + 26, chip["x"] - dot["x"], dot["y"] - chip["y"] - 28),
+    }
+    frames = {
+        "frame": (390, 197, 40, 6),
+        "side": (337, 220, 6, 40),
+        "added": (150, 197, 40, 6),
+        "number": (90, 188, 24, 24),
+    }
+
+    def share(name, clip):
+        at = dict(zip(("x", "y", "width", "height"), clip, strict=True))
+        picture = base64.b64encode(view.page.screenshot(clip=at)).decode()
+        return name, view.page.evaluate(SEEN, [picture, ground])
+
+    shares = dict(share(*piece) for piece in pieces.items())
+    view.chips.first.click()
+    shares |= dict(share(*piece) for piece in frames.items())
+    view.page.keyboard.press("Escape")
+    view.page.keyboard.press("p")
+    view.page.mouse.move(390, 250)
+    view.page.locator("pinbox-toolbar .tag").wait_for()
+    shares |= dict([share("aim", frames["frame"]), share("tag", (338, 160, 40, 34))])
+    thin = {"needle": 0.02, "tag": 0.04}  # a line, and a dark plate with a light edge
+    assert [name for name in shares if shares[name] < thin.get(name, 0.2)] == [], shares
+
+
+def test_words_are_set_to_be_read(view, hub, shop):
+    pin = hub.pin("First line\nsecond line", target={"url": shop, "selector": "#total"})
+    hub.says(pin["id"], "An answer\n\nin three lines", origin="claude")
+    view.open(shop)
+    view.chips.first.click()
+    view.card.get_by_text("An answer").wait_for()
+    words = view.card.locator(".words")
+    for i, lines in enumerate((2, 3)):
+        assert words.nth(i).bounding_box()["height"] == 21 * lines
+        style = words.nth(i).evaluate(
+            "(e) => { const s = getComputedStyle(e); return [s.fontSize, s.lineHeight] }"
+        )
+        assert style == ["14px", "21px"]
+    number = view.chips.first.locator("span").last
+    style = (
+        "(e) => { const s = getComputedStyle(e); return [parseFloat(s.fontSize), +s.fontWeight] }"
+    )
+    size, weight = number.evaluate(style)
+    assert (size >= 11, weight >= 600) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("platform", "keys", "shift"), [("MacIntel", "⌘ ↵", "⇧"), ("Linux x86_64", "Ctrl ↵", "Shift")]
+)
+def test_keys_are_printed_as_the_reader_s_keyboard_has_them(view, shop, platform, keys, shift):
+    view.page.add_init_script(
+        f"Object.defineProperty(navigator, 'platform', {{ get: () => '{platform}' }})"
+    )
+    view.open(shop)
+    view.place("#total")
+    send = view.card.get_by_role("button", name="Send")
+    assert send.get_attribute("title") == f"Send ({keys})"
+    view.page.keyboard.press("Escape")
+    view.page.keyboard.press("?")
+    dialog = view.page.get_by_role("dialog", name="Name and keys")
+    dialog.get_by_text(keys, exact=True).wait_for()
+    dialog.get_by_text(f"{shift}-click to add").wait_for()
+
+
+def test_a_page_may_say_its_theme_and_a_person_another(view, hub, site):
+    view.page.emulate_media(color_scheme="light")
+    theme = "document.querySelector('pinbox-toolbar').getAttribute('data-pb')"
+    by_script = site.put("/", SHOP.replace("__TOOLBAR__", tag(hub, theme="dark")))
+    element = (
+        f'<pinbox-toolbar data-pb=dark hub="{hub.url}" token="{hub.page_token}"></pinbox-toolbar>'
+    )
+    module = f'<script type=module crossorigin src="{hub.url}/toolbar/toolbar.js"></script>'
+    by_element = site.put("/element", SHOP.replace("__TOOLBAR__", element + module))
+    for url in (by_script, by_element):
+        view.open(url)
+        assert view.page.evaluate(theme) == "dark"
+        view.page.emulate_media(color_scheme="dark")
+        view.page.emulate_media(color_scheme="light")
+        assert view.page.evaluate(theme) == "dark", "the system does not change what the page says"
+        view.page.keyboard.press("d")
+        assert view.page.evaluate(theme) == "light"
+        view.page.reload()
+        view.bar.wait_for()
+        assert view.page.evaluate(theme) == "light", "the person's choice stays"
+
+
+MOTION = re.compile(r"animation:\s*([\w-]+) ([\d.]+)(m?s) (\S+?)(?: (\d+))?;")
+
+
+def test_every_motion_is_short_and_of_one_kind():
+    styles = "".join((FOLDER / name).read_text() for name in ("style.js", "more.js"))
+    assert not re.search(r"transition|infinite", styles)
+    found = MOTION.findall(styles)
+    assert len(found) == len(re.findall(r"animation:", styles))
+    for name, number, unit, easing, count in found:
+        took = float(number) * (1 if unit == "ms" else 1000)
+        assert easing == "var(--ease)"
+        # What waits may go on for a while; it blocks nothing and ends by itself.
+        assert took <= 180 or (name == "wait" and took * int(count) <= 5_000)
+    frames = re.findall(r"@keyframes [\w-]+ \{ \w+%? \{ ([^}]*)\} \}", styles)
+    assert len(frames) == styles.count("@keyframes")
+    for body in frames:
+        assert set(re.findall(r"([\w-]+):", body)) <= {"opacity", "transform"}
 
 
 def test_the_bar_keeps_its_width_whatever_happens(view, hub, shop):

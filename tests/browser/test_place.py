@@ -285,6 +285,27 @@ def test_nothing_private_is_captured(view, hub, site):
         assert secret not in stored.replace("data-pinbox-private", "")
 
 
+def test_no_private_word_gets_into_a_selector(view, hub, site):
+    body = """<style>main * { display: inline-block }</style><main>
+      <a data-pinbox-private href="/people/ada-lovelace" title="ada-lovelace">x</a>
+      <p data-pinbox-private><img alt="ada-lovelace" width=40 height=40></p>
+      <div data-pinbox-private aria-label="ada-lovelace"><i>i</i> <u>u</u></div>
+      <input type=password placeholder="ada-lovelace" style="width:80px"></main>"""
+    view.open(site.put("/private", f"<!doctype html><body>{body}{tag(hub)}"))
+    private = ("main > a", "main img", "main i", "main u", "main input")
+    for count, selector in enumerate(private, 1):
+        view.place(selector)
+        view.page.keyboard.type("look")
+        view.send()
+        view.wait(lambda count=count: len(hub.pins()) == count)
+        view.page.keyboard.press("Escape")
+    assert "ada-lovelace" not in str(hub.pins())
+    found = [pin["target"]["selector"] for pin in reversed(hub.pins())]
+    same = "([found, meant]) => document.querySelector(found) === document.querySelector(meant)"
+    pairs = zip(found, private, strict=True)
+    assert all(view.page.evaluate(same, list(pair)) for pair in pairs), found
+
+
 def test_failed_requests_and_console_errors_go_along_only_when_they_are_ticked(view, hub, site):
     script = """<script>
       fetch("/gone?token=abc").catch(() => {}); console.error("broken", {secret: 1});

@@ -143,6 +143,36 @@ def test_a_card_is_off_its_element_and_chip_from_360_free_pixels_on(view, hub, s
         view.page.keyboard.press("Escape")
 
 
+#: Where in a tall element was clicked, as shares of its height, and how the element stands.
+SPOTS = (0.02, 0.3, 0.5, 0.7, 0.98)
+TALL = ("left: 0; top: 0; width: 100%; height: 100%", "left: 0; top: 30%; width: 100%; height: 40%")
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_a_card_never_covers_its_chip_also_where_the_element_leaves_it_no_room(
+    view, hub, site, size
+):
+    view.page.set_viewport_size(size)
+    for i, where in enumerate(TALL):
+        body = f"<style>body{{margin:0}}</style><div id=at style='position:fixed; {where}'>x</div>"
+        url = site.put(f"/tall{i}", f"<!doctype html><body>{body}{tag(hub)}")
+        for y in SPOTS:
+            target = {"url": url, "selector": "#at", "spot": {"x": 0.5, "y": y}}
+            hub.pin("A pin " * 200, target=target)
+        view.open(url)
+        view.wait(lambda: view.chips.count() == len(SPOTS))
+        for chip in view.chips.all():
+            chip.focus()
+            view.page.keyboard.press("Enter")
+            view.card.wait_for()
+            settle(view)
+            card, box = view.card.bounding_box(), chip.bounding_box()
+            assert not meet(card, box), (where, card, box)
+            assert card["height"] >= 200
+            view.page.keyboard.press("Escape")
+        hub.forget()
+
+
 def settle(view) -> None:
     """Until nothing of the toolbar moves any more."""
     view.page.wait_for_function(
@@ -373,3 +403,38 @@ def test_at_rest_it_is_one_small_opaque_object(view, hub, shop):
     assert ground.startswith("rgb("), "no part of the page shows through"
     view.page.keyboard.press("i")
     view.page.get_by_role("tab", name="Open 2").wait_for()
+
+
+def test_a_tap_on_the_small_button_offers_what_the_bar_does(view, hub, shop):
+    view.open(shop)
+    view.page.keyboard.press("m")
+    puck = view.page.locator("pinbox-toolbar .puck")
+    item = view.page.get_by_role("menuitem")
+    for dock in ({"x": "left", "y": "top"}, {"x": "right", "y": "bottom"}):
+        view.page.evaluate(
+            "(dock) => document.querySelector('pinbox-toolbar').app.dockAt(dock)", dock
+        )
+        puck.click()
+        menu = view.page.locator("pinbox-toolbar .menu")
+        menu.wait_for()
+        box, at = menu.bounding_box(), puck.bounding_box()
+        assert not meet(box, at), "away from the edge"
+        assert min(box["x"], box["y"]) >= 8
+        assert (box["x"] + box["width"], box["y"] + box["height"]) <= (1272, 792)
+        view.page.keyboard.press("Escape")
+    puck.click()
+    item.filter(has_text="Inbox").click()
+    view.inbox.wait_for()
+    view.page.keyboard.press("Escape")
+    puck.click()
+    item.filter(has_text="Pin").first.click()
+    box = view.page.locator("#total").bounding_box()
+    view.page.mouse.click(box["x"] + 5, box["y"] + 5)
+    view.page.keyboard.type("while small")
+    view.send()
+    view.wait(hub.pins)
+    view.page.keyboard.press("Escape")
+    assert puck.is_visible()
+    puck.click()
+    item.filter(has_text="Show the bar").click()
+    view.bar.wait_for()

@@ -1,8 +1,11 @@
 // Pins as Markdown, for whoever pastes them somewhere.
 
 import { deepFocus } from "./dom.js";
-import { agentName } from "./texts.js";
+import { labelOfTarget } from "./selector.js";
+import { stateWord } from "./states.js";
+import { agentName, say } from "./texts.js";
 
+/** @typedef {import("./toolbar.js").App} App */
 /** @typedef {import("./types.js").Pin} Pin */
 /** @typedef {import("./types.js").Message} Message */
 
@@ -21,7 +24,7 @@ function code(text) {
 }
 
 /** @param {Pin} pin @param {Message[]} thread @param {string} label @param {string} state @returns {string} */
-export function markdownOf(pin, thread, label, state) {
+function markdownOf(pin, thread, label, state) {
   const { target } = pin;
   const source = target?.source;
   const facts = [
@@ -38,8 +41,18 @@ export function markdownOf(pin, thread, label, state) {
   return [title, quote(pin.text), lines.join("\n"), ...said].filter(Boolean).join("\n\n");
 }
 
+/** @param {App} app @param {Pin[]} [pins] without them, every open one */
+export async function copyPins(app, pins) {
+  const { store } = app;
+  const wanted = pins ?? store.list().filter((pin) => pin.status === "open");
+  await Promise.all(wanted.slice(0, 20).map((pin) => store.readThread(pin.id)));
+  const texts = wanted.map((pin) => markdownOf(pin, store.threads.get(pin.id) ?? [], labelOfTarget(pin.target), stateWord(store.state(pin), store.facts(pin))));
+  const isCopied = await copyText(`${texts.join("\n\n")}\n`, app.view);
+  app.toast(!isCopied ? say("copy_failed") : pins ? say("copied_one") : say("copied", { n: wanted.length }));
+}
+
 /** @param {string} text @param {HTMLElement} place @returns {Promise<boolean>} */
-export async function copyText(text, place) {
+async function copyText(text, place) {
   try {
     await navigator.clipboard.writeText(text);
     return true;

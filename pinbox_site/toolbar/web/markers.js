@@ -175,7 +175,8 @@ export class Markers {
     const active = this.spots.find((spot) => spot.isActive);
     const activeBox = places.find((place) => place.spot === active)?.box ?? null;
     const others = active ? this.#otherBoxes(active) : [];
-    const moved = active && (app.store.pin(active.id) ?? app.store.drafts.get(active.id))?.move?.to;
+    const move = active && (app.store.pin(active.id) ?? app.store.drafts.get(active.id))?.move?.to;
+    const moved = move ? { ...move, x: move.x - scrollX, y: move.y - scrollY } : null;
     const width = innerWidth;
     const height = innerHeight;
     return () => {
@@ -190,16 +191,16 @@ export class Markers {
         const isIn = box && x > -8 && y > -8 && x < width + 8 && y < height + 8;
         setHidden(node, !isIn);
         if (!isIn) continue;
-        this.#put(spot, x, y, width, taken);
+        this.#put(spot, x, y, width, height, taken);
       }
       setFrame(app.nodes.get("active"), activeBox);
       others.forEach((box, i) => setFrame(app.nodes.get(`active-${i}`), box));
-      if (moved) setFrame(app.nodes.get("moved"), { ...moved, x: moved.x - scrollX, y: moved.y - scrollY });
+      if (moved) setFrame(app.nodes.get("moved"), moved);
     };
   }
 
-  /** @param {Spot} spot @param {number} x @param {number} y @param {number} width @param {(Chip & { count: number, lead: string, id: string })[]} taken */
-  #put(spot, x, y, width, taken) {
+  /** @param {Spot} spot @param {number} x @param {number} y @param {number} width @param {number} height @param {(Chip & { count: number, lead: string, id: string })[]} taken */
+  #put(spot, x, y, width, height, taken) {
     const { app } = this;
     const size = 30 + 7.5 * Math.max(1, spot.n.length);
     let left = x + OFF_X + size > width - 4 ? x - OFF_X - size : x + OFF_X;
@@ -207,7 +208,7 @@ export class Markers {
     // A chip under the bar could not be reached.
     const bar = app.barBox;
     if (left < bar.x + bar.width + 4 && left + size > bar.x - 4 && top < bar.y + bar.height + 4 && top + HEIGHT > bar.y - 4) {
-      top = bar.y > innerHeight / 2 ? bar.y - HEIGHT - 8 : bar.y + bar.height + 8;
+      top = bar.y > height / 2 ? bar.y - HEIGHT - 8 : bar.y + bar.height + 8;
     }
     const chip = app.nodes.get(`chip:${spot.id}`);
     const needle = app.nodes.get(`needle:${spot.id}`);

@@ -51,6 +51,13 @@ export function menuView(app) {
       h(
         "div",
         { key: "items", role: "menu", "aria-label": say("more"), on: { keydown: menuKey } },
+        ...(ui.small
+          ? [
+              item("place", "pin", say("pin"), "P", () => app.startPlacing()),
+              item("inbox", "inbox", say("inbox"), "I", () => app.toggleInbox(true)),
+              item("bar", "out", say("restore"), "M", () => app.restore()),
+            ]
+          : []),
         item("copy", "copy", say("copy_open"), "C", () => void app.copy()),
         item("hide", "eye", say(ui.hidden ? "show_pins" : "hide_pins"), "H", () => app.hide()),
         item("theme", ui.theme === "dark" ? "sun" : "moon", say(ui.theme === "dark" ? "theme_light" : "theme_dark"), "D", () => app.toggleTheme()),

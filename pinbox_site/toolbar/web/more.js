@@ -2,7 +2,7 @@
 // inbox, the menu, the window with the keys, pictures, copying.
 
 import { inboxView } from "./inbox.js";
-import { copyText, markdownOf } from "./markdown.js";
+import { copyPins } from "./markdown.js";
 import { menuView, menuWords } from "./menu.js";
 import { settingsView, words } from "./settings.js";
 import { shoot } from "./shot.js";
@@ -63,4 +63,4 @@ function furnish(app) {
   dress(app.root, styles);
 }
 
-export const more = { copyText, furnish, inboxView, markdownOf, menuView, settingsView, shoot };
+export const more = { copyPins, furnish, inboxView, menuView, settingsView, shoot };

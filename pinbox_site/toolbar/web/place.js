@@ -384,6 +384,8 @@ export class Picker {
     const box = element && boxOf(element);
     const tag = app.nodes.get("tag");
     const crumbs = element ? crumbsOf(element) : [];
+    const width = innerWidth;
+    const height = innerHeight;
     return () => {
       setFrame(app.nodes.get("aim"), box);
       added.forEach((rect, i) => setFrame(app.nodes.get(`added-${i}`), rect));
@@ -395,8 +397,8 @@ export class Picker {
       const last = crumbs.pop() ?? "";
       tag.replaceChildren(...(crumbs.length ? [quiet(`${crumbs.join(" › ")} › `)] : []), last);
       // Above the element, else inside its top edge; never off the window.
-      const y = box.y > 36 ? box.y - 34 : Math.min(innerHeight - 36, box.y + box.height + 8);
-      const x = Math.max(8, Math.min(box.x, innerWidth - 8 - Math.min(420, 16 + (last.length + crumbs.join(" › ").length) * 7.4)));
+      const y = box.y > 36 ? box.y - 34 : Math.min(height - 36, box.y + box.height + 8);
+      const x = Math.max(8, Math.min(box.x, width - 8 - Math.min(420, 16 + (last.length + crumbs.join(" › ").length) * 7.4)));
       tag.style.transform = `translate(${Math.round(x)}px, ${Math.round(Math.max(8, y))}px)`;
     };
   }

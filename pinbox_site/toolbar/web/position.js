@@ -14,23 +14,26 @@ const EDGE = 8;
 const ENOUGH = 360;
 const TALLEST = 560;
 
-/** @param {App} app @returns {() => void} */
+/** Reads; what it returns writes, after the chips have their places. @param {App} app @returns {() => void} */
 export function measureCard(app) {
-  placeMenu(app);
+  const menu = measureMenu(app);
   const card = app.nodes.get("card");
-  if (!card?.isConnected) return () => {};
+  if (!card?.isConnected) return menu;
   const safe = app.safe();
   const bar = app.barBox;
   const space = { left: EDGE + safe.left, top: EDGE + safe.top, right: innerWidth - EDGE - safe.right, bottom: (visualViewport?.height ?? innerHeight) - EDGE - safe.bottom };
   const inbox = app.nodes.get("inbox");
   if (inbox?.isConnected && innerWidth >= SHEET_BELOW) space.right = Math.min(space.right, inbox.getBoundingClientRect().left - GAP);
   const target = areaOf(app);
-  const chip = chipOf(app);
-  const both = target && chip ? union(target, chip) : target;
   const height = card.scrollHeight;
-  // Clear of element and chip; where there is no room for that, of the element, and below or above the chip.
-  const place = target && both && innerWidth >= SHEET_BELOW ? (beside(both, null, space, bar, height) ?? beside(target, chip, space, bar, height)) : null;
+  const isWide = innerWidth >= SHEET_BELOW;
+  const isBarBelow = bar.y > innerHeight / 2;
   return () => {
+    menu();
+    const chip = chipOf(app);
+    const both = target && chip ? union(target, chip) : target;
+    // Clear of element and chip; where there is no room for that, of the element, and below or above the chip.
+    const place = target && both && isWide ? (beside(both, null, space, bar, isBarBelow, height) ?? beside(target, chip, space, bar, isBarBelow, height)) : null;
     const { style } = card;
     card.classList.toggle("is-sheet", !place);
     if (place) {
@@ -39,12 +42,12 @@ export function measureCard(app) {
       style.maxHeight = `${Math.round(place.tallest)}px`;
       return;
     }
-    sheet(card, both, space, bar);
+    sheet(card, height, both, chip, space, bar, isBarBelow);
   };
 }
 
-/** @param {Area} target @param {Area | null} chip @param {Area} space @param {{ x: number, y: number, width: number, height: number }} bar @param {number} height */
-function beside(target, chip, space, bar, height) {
+/** @param {Area} target @param {Area | null} chip @param {Area} space @param {{ x: number, y: number, width: number, height: number }} bar @param {boolean} isBarBelow @param {number} height */
+function beside(target, chip, space, bar, isBarBelow, height) {
   const free = { right: space.right - target.right, left: target.left - space.left, below: space.bottom - target.bottom, above: target.top - space.top };
   const enough = ENOUGH - EDGE;
   const side = /** @type {const} */ (["right", "left", "below", "above"]).find((name) => free[name] >= enough);
@@ -56,7 +59,7 @@ function beside(target, chip, space, bar, height) {
   if (side === "above") bottom = target.top - GAP;
   // The bar is at the top or at the bottom; only a card that would stand over it gives way.
   if (left < bar.x + bar.width + EDGE && left + WIDTH > bar.x - EDGE) {
-    if (bar.y > innerHeight / 2) bottom = Math.min(bottom, bar.y - EDGE);
+    if (isBarBelow) bottom = Math.min(bottom, bar.y - EDGE);
     else top = Math.max(top, bar.y + bar.height + EDGE);
   }
   if (chip && left < chip.right + EDGE && left + WIDTH > chip.left - EDGE && bottom > chip.top && top < chip.bottom) {
@@ -74,23 +77,29 @@ function union(a, b) {
   return { left: Math.min(a.left, b.left), top: Math.min(a.top, b.top), right: Math.max(a.right, b.right), bottom: Math.max(a.bottom, b.bottom) };
 }
 
-/** At the bottom, or at the top where only there the element stays in sight. @param {HTMLElement} card @param {Area | null} target @param {Area} space @param {{ x: number, y: number, width: number, height: number }} bar */
-function sheet(card, target, space, bar) {
-  const isBarBelow = bar.y > innerHeight / 2;
+/** At the bottom, or at the top where only there the element, or else its chip, stays in sight. @param {HTMLElement} card @param {number} height @param {Area | null} target @param {Area | null} chip @param {Area} space @param {{ x: number, y: number, width: number, height: number }} bar @param {boolean} isBarBelow */
+function sheet(card, height, target, chip, space, bar, isBarBelow) {
   const top = isBarBelow ? space.top : Math.max(space.top, bar.y + bar.height + EDGE);
   const bottom = isBarBelow ? Math.min(space.bottom, bar.y - EDGE) : space.bottom;
-  const below = target ? bottom - target.bottom - GAP : bottom - top;
-  const above = target ? target.top - GAP - top : 0;
-  const isAbove = above > below && above >= ENOUGH - 2 * EDGE - GAP;
-  const room = Math.max(isAbove ? above : below, Math.min(280, bottom - top));
-  const tallest = Math.min(TALLEST, room, bottom - top);
+  const least = Math.min(280, bottom - top);
+  let below = target ? bottom - target.bottom - GAP : bottom - top;
+  let above = target ? target.top - GAP - top : 0;
+  let isAbove = above > below && above >= ENOUGH - 2 * EDGE - GAP;
+  if (chip && !isAbove && below < least) {
+    below = bottom - chip.bottom - EDGE;
+    above = chip.top - EDGE - top;
+    isAbove = above > below;
+  }
+  const tallest = Math.min(TALLEST, bottom - top, Math.max(isAbove ? above : below, least));
   const width = Math.min(560, space.right - space.left);
   const { style } = card;
+  // In another width it has another height.
+  const isOther = style.width !== `${width}px`;
   style.width = `${width}px`;
   const left = space.left + (space.right - space.left - width) / 2;
   style.maxHeight = `${Math.round(tallest)}px`;
-  const height = Math.min(card.scrollHeight, tallest);
-  style.translate = `${Math.round(left)}px ${Math.round(isAbove ? top : bottom - height)}px`;
+  const size = Math.min(isOther ? card.scrollHeight : height, tallest);
+  style.translate = `${Math.round(left)}px ${Math.round(isAbove ? top : bottom - size)}px`;
 }
 
 /** The element of the open card, as far as it is in sight. @param {App} app @returns {Area | null} */
@@ -111,13 +120,15 @@ function chipOf(app) {
   return chip ? { left: chip.left, top: chip.top, right: chip.left + chip.width, bottom: chip.top + 24 } : null;
 }
 
-/** @param {App} app */
-function placeMenu(app) {
+/** @param {App} app @returns {() => void} */
+function measureMenu(app) {
   const menu = app.nodes.get("menu");
-  if (!menu?.isConnected) return;
+  if (!menu?.isConnected) return () => {};
   const { width, height } = menu.getBoundingClientRect();
   const bar = app.barBox;
   const left = Math.max(EDGE, Math.min(bar.x, innerWidth - width - EDGE));
   const top = bar.y > innerHeight / 2 ? Math.max(EDGE, bar.y - height - EDGE) : bar.y + bar.height + EDGE;
-  menu.style.translate = `${Math.round(left)}px ${Math.round(top)}px`;
+  return () => {
+    menu.style.translate = `${Math.round(left)}px ${Math.round(top)}px`;
+  };
 }

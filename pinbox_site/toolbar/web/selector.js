@@ -8,6 +8,8 @@ const INTO = " >>> ";
 /** Attributes that developers give on purpose, the likeliest to stay first. */
 const STABLE = ["data-pb-anchor", "data-pb-el", "data-testid", "data-test-id", "data-test", "data-cy", "data-qa"];
 const TELLING = ["name", "aria-label", "href", "for", "role", "type", "alt", "placeholder", "title"];
+/** Those of them that hold words or data of the page. */
+const WORDS = /^(?:aria-label|href|alt|placeholder|title)$/;
 /** Ids and classes that a library makes up anew on each load. */
 const MADE_UP = /^(?:radix|headlessui|react-aria|mui|ember|ext-gen|yui|cdk|ng-|svelte-|css-|sc-|jss|emotion)|^:.*:$|^_?r_?\d|[0-9a-f]{8}|\d{4}/i;
 const LONGEST_VALUE = 120;
@@ -45,7 +47,7 @@ function* own(element) {
   if (/^(?:body|html|main|.+-.+)$/.test(element.localName)) yield tag;
   for (const name of TELLING) {
     const value = element.getAttribute(name);
-    if (value && value.length <= LONGEST_VALUE && !(name === "href" && MADE_UP.test(value))) yield `${tag}[${name}=${quoted(value)}]`;
+    if (value && value.length <= LONGEST_VALUE && !(name === "href" && MADE_UP.test(value)) && !(WORDS.test(name) && isPrivate(element))) yield `${tag}[${name}=${quoted(value)}]`;
   }
   const classes = [...element.classList].filter((name) => !MADE_UP.test(name)).slice(0, MOST_CLASSES);
   for (const name of classes) yield `${tag}.${CSS.escape(name)}`;

@@ -134,7 +134,7 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
 @media (prefers-reduced-motion: no-preference) {
   .card, .inbox, .menu, .modal, .toast { animation: enter 150ms var(--ease); }
   .chip.is-new { animation: enter 180ms var(--ease); }
-  .lamp.is-connecting { animation: wait 1.2s ease-in-out 4; }
+  .lamp.is-connecting { animation: wait 1.2s var(--ease) 4; }
 }
 @keyframes enter { from { opacity: 0; transform: translateY(4px); } }
 @keyframes wait { 50% { opacity: .35; } }

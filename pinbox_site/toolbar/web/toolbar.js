@@ -10,7 +10,7 @@ import { blobOf } from "./outbox.js";
 import { fetchPart } from "./parts.js";
 import { Picker } from "./place.js";
 import { measureCard } from "./position.js";
-import { boxOf, labelOfTarget } from "./selector.js";
+import { boxOf } from "./selector.js";
 import { agentOf, plainError, stateWord } from "./states.js";
 import { Store } from "./store.js";
 import { dress } from "./style.js";
@@ -72,7 +72,6 @@ export class App {
     this.witness = new Witness(this.store.wire.endpoint);
     const { memory } = this.store;
     const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
-    const given = host.getAttribute("data-pb");
     /** @type {Ui} */
     this.ui = {
       card: null,
@@ -84,7 +83,7 @@ export class App {
       hidden: false,
       small: memory.get("minimized", config.minimized ?? false),
       keys: memory.get("keys", true),
-      theme: memory.get("theme", given === "dark" || given === "light" ? given : isDark ? "dark" : "light"),
+      theme: memory.get("theme", config.theme || (isDark ? "dark" : "light")),
       dock: memory.get("dock", /** @type {Dock} */ ({ x: "middle", y: "bottom" })),
       shooting: null,
       sent: 0,
@@ -102,6 +101,8 @@ export class App {
     this.pageBarSeen = { at: -1000, y: "bottom", size: 0 };
     /** @type {Element | null} */
     this.cameFrom = null;
+    /** @type {Range | null} what was selected on the page */
+    this.selected = null;
     /** @type {Map<string, string>} data URL to blob URL */
     this.images = new Map();
     this.frame = 0;
@@ -186,9 +187,8 @@ export class App {
 
   /** Reads the page once, then writes. */
   #place() {
-    const writes = [this.markers.measure(), this.picker.measure(), measureBar(this)];
+    const writes = [this.markers.measure(), this.picker.measure(), measureBar(this), measureCard(this)];
     for (const write of writes) write();
-    measureCard(this)();
   }
 
   #pageChanged() {
@@ -406,6 +406,9 @@ export class App {
   #rememberFocus() {
     const at = deepFocus();
     if (at && at !== document.body && !this.nodes.get("card")?.contains(at)) this.cameFrom = at;
+    const selection = getSelection();
+    if (selection?.isCollapsed === false) this.selected = selection.getRangeAt(0).cloneRange();
+    else if (document.activeElement !== this.host) this.selected = null;
   }
 
   /** @param {string | null} id */
@@ -414,6 +417,11 @@ export class App {
     this.cameFrom = null;
     if (from?.isConnected && from instanceof HTMLElement) from.focus({ preventScroll: true });
     else if (id) this.nodes.get(`chip:${id}`)?.focus({ preventScroll: true });
+    // The caret of a field of ours took it away.
+    if (this.selected) {
+      getSelection()?.empty();
+      getSelection()?.addRange(this.selected);
+    }
   }
 
   /** @param {Draft} draft @param {Partial<Draft>} change */
@@ -563,7 +571,7 @@ export class App {
 
   /** @param {MediaQueryListEvent} event */
   #scheme = (event) => {
-    if (!this.store.memory.get("theme", "")) this.setUi({ theme: event.matches ? "dark" : "light" });
+    if (!this.store.memory.get("theme", this.store.config.theme)) this.setUi({ theme: event.matches ? "dark" : "light" });
   };
 
   /** @param {boolean} [atName] */
@@ -581,13 +589,8 @@ export class App {
 
   /** @param {Pin[]} [pins] without them, every open one */
   async copy(pins) {
-    const wanted = pins ?? this.store.list().filter((pin) => pin.status === "open");
-    await Promise.all(wanted.slice(0, 20).map((pin) => this.store.readThread(pin.id)));
     try {
-      const { copyText, markdownOf } = await this.rest();
-      const texts = wanted.map((pin) => markdownOf(pin, this.store.threads.get(pin.id) ?? [], labelOfTarget(pin.target), stateWord(this.store.state(pin), this.store.facts(pin))));
-      const isCopied = await copyText(`${texts.join("\n\n")}\n`, this.view);
-      this.toast(!isCopied ? say("copy_failed") : pins ? say("copied_one") : say("copied", { n: wanted.length }));
+      await (await this.rest()).copyPins(this, pins);
     } catch (error) {
       this.toast(/** @type {Error} */ (error).message);
     }
@@ -694,26 +697,6 @@ export class App {
   more = null;
 }
 
-/** @param {string} text @param {HTMLElement} place @returns {Promise<boolean>} */
-async function copyText(text, place) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    // Without permission, or on a plain http page: the old way.
-    const field = document.createElement("textarea");
-    field.value = text;
-    field.className = "said";
-    const before = deepFocus();
-    place.append(field);
-    field.select();
-    const isCopied = document.execCommand("copy");
-    field.remove();
-    if (before instanceof HTMLElement) before.focus({ preventScroll: true });
-    return isCopied;
-  }
-}
-
 /** @param {HTMLElement} place @param {string} text in a line of its own: neither lost under the next nor said with it again */
 function utter(place, text) {
   const line = document.createElement("div");
@@ -814,6 +797,7 @@ export class PinboxToolbarElement extends HTMLElement {
       screenshots: read("screenshots") !== "off",
       minimized: this.hasAttribute("minimized"),
       ...this.given,
+      theme: this.given.theme ?? /** @type {Config["theme"]} */ (read("data-pb")),
     };
   }
 
@@ -844,8 +828,8 @@ function fromTag() {
   const tags = [...document.querySelectorAll("script")].filter((script) => /\/toolbar\/toolbar(?:\.iife)?\.js$/.test(script.src.split("?")[0] ?? ""));
   const tag = tags.find((script) => script.dataset.token || script.dataset.endpoint);
   if (!tag) return null;
-  const { endpoint, token, project, discover, lang, screenshots, minimized } = tag.dataset;
-  return { endpoint: endpoint || new URL(tag.src).origin, token, project, discover, lang, screenshots: screenshots !== "off", minimized: minimized !== undefined && minimized !== "false" };
+  const { endpoint, token, project, discover, lang, theme, screenshots, minimized } = tag.dataset;
+  return { endpoint: endpoint || new URL(tag.src).origin, token, project, discover, lang, theme: /** @type {Config["theme"]} */ (theme), screenshots: screenshots !== "off", minimized: minimized !== undefined && minimized !== "false" };
 }
 
 defineToolbarElement();

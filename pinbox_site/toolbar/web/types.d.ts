@@ -83,6 +83,7 @@ export interface Config {
   screenshots?: boolean;
   minimized?: boolean;
   lang?: string;
+  theme?: "light" | "dark";
 }
 
 /** How the hub is reached just now. */
