@@ -199,6 +199,8 @@ def _sources(root: Path) -> list[Path]:
 
 
 def _read(path: Path) -> bytes:
+    if not path.is_file():  # a pipe would wait for a writer
+        return b""
     try:
         with path.open("rb") as file:
             return file.read(_MAX_BYTES)

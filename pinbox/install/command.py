@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pinbox import project
 from pinbox.contract import PinboxError
-from pinbox.install import brief, files, handoff, planning, undoing
+from pinbox.install import brief, files, handoff, launchers, planning, undoing
 from pinbox.install.planning import Options, Plan, plan
 
 if TYPE_CHECKING:
@@ -67,7 +67,6 @@ def apply(found: Plan) -> dict[str, Any]:
     """
     if not found.is_empty:
         files.check(found.changes)
-        project.pinbox_dir(found.root)
         with files.alone(found.root):
             _apply(found)
     return _result(found, applied=True)
@@ -75,6 +74,14 @@ def apply(found: Plan) -> dict[str, Any]:
 
 def _apply(found: Plan) -> None:
     root = found.root
+    launcher = launchers.path_in(root)
+    if not launcher.exists() and launcher not in [change.path for change in found.changes]:
+        raise PinboxError(
+            "E_CONFLICT",
+            "an undo came in between; nothing was written",
+            "run pinbox init again",
+        )
+    project.pinbox_dir(root)
     record = files.read_record(root)
     old_record = record.encode(root) if record.files else None
     for change in found.changes:
@@ -104,11 +111,12 @@ def _apply(found: Plan) -> None:
 
 def undo(root: Path, options: Options) -> dict[str, Any]:
     """Take out what init put in. With `dry_run` only say what that would be."""
-    found = undoing.plan(root, options)
-    if not options.dry_run:
-        with files.alone(root):
-            undoing.apply(found)
-    return undoing.result(found, applied=not options.dry_run)
+    if options.dry_run:
+        return undoing.result(undoing.plan(root, options), applied=False)
+    with files.alone(root):
+        found = undoing.plan(root, options)
+        undoing.apply(found)
+    return undoing.result(found, applied=True)
 
 
 def _result(found: Plan, *, applied: bool) -> dict[str, Any]:

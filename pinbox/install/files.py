@@ -69,15 +69,21 @@ def within(root: Path, path: Path) -> Path:
 def content_of(path: Path) -> bytes | None:
     """The file's bytes, None if there is none. Raises Unsafe."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_opened) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise Unsafe("it is no file")
             found = file.read(MAX_READ_BYTES + 1)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise Unsafe(f"it cannot be read: {error.strerror}") from None
     if len(found) > MAX_READ_BYTES:
         raise Unsafe("it is too large")
     return found
+
+
+def _opened(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # a pipe would wait for a writer
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -139,10 +145,11 @@ def _check_writable(path: Path) -> None:
     folder = path.parent
     while not folder.exists():
         folder = folder.parent
-    if not os.access(folder, os.W_OK | os.X_OK):
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        why = "is read-only" if folder.is_dir() else "is no folder"
         raise PinboxError(
             "E_INTERNAL",
-            f"cannot write {path}: {folder} is read-only; nothing was written",
+            f"cannot write {path}: {folder} {why}; nothing was written",
             f"make {folder} writable, or run pinbox init as its owner",
         )
 
@@ -151,7 +158,8 @@ def _make_parents(change: Change) -> None:
     for folder in reversed(change.path.parents):
         if folder.exists():
             continue
-        folder.mkdir(0o700 if change.private else 0o777)
+        with contextlib.suppress(FileExistsError):  # a hub that starts makes some of them
+            folder.mkdir(0o700 if change.private else 0o777)
         if change.private:
             folder.chmod(0o700)  # a umask may have taken our own rights
 
@@ -211,14 +219,15 @@ def remove_empty(folders: Iterable[Path]) -> None:
 
 @contextlib.contextmanager
 def alone(root: Path) -> Iterator[None]:
-    """One init or undo at a time, in a project that has its `.pinbox/`."""
+    """One init or undo of this user at a time: projects share what is in the user's folders, and
+    `.pinbox/` comes and goes.
+    """
+    home = Path.home()
+    where = home if home.is_dir() else root
+    descriptor = os.open(where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        descriptor = os.open(root / project.FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        yield
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with contextlib.suppress(OSError):  # some network file systems lock no folder
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)

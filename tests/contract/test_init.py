@@ -1,5 +1,6 @@
 """init: plan, ask, apply. What is written, when, and what is left alone."""
 
+import fcntl
 import json
 import os
 import stat
@@ -11,7 +12,7 @@ import pytest
 
 from pinbox.cli import main
 from pinbox.contract import PinboxError
-from pinbox.install import command, guide, planning
+from pinbox.install import command, files, guide, planning
 from pinbox.install.planning import Options
 
 from .repository import EVENTS, PINBOX, REGISTERED, Repository
@@ -127,6 +128,60 @@ def test_inits_at_the_same_moment_end_as_one(repository):
     assert [process.returncode for process in started] == [0] * 6, answers
     assert repository.commands() == REGISTERED
     assert repository.hook.read_text().count(">>> pinbox") == 1
+    command.run(Options(undo=True))
+    assert repository.snapshot() == before
+
+
+def test_the_first_inits_of_two_projects_do_not_hinder_each_other(
+    repository, tmp_path, monkeypatch
+):
+    other = tmp_path / "other"
+    other.mkdir()
+    real = files.check
+
+    def check(changes):
+        monkeypatch.setattr(files, "check", real)
+        assert repository.run(PINBOX, "init", "--yes", cwd=other).returncode == 0
+        real(changes)
+
+    monkeypatch.setattr(files, "check", check)
+    assert command.run(YES)["pinboxDir"] == "created"
+    assert repository.commands() == REGISTERED
+    assert repository.run(PINBOX, "init", "--undo", cwd=other).returncode == 0
+
+
+def meanwhile(repository, monkeypatch, *words):
+    """Somebody else's init or undo, done just before this one gets its lock."""
+    real = fcntl.flock
+
+    def flock(descriptor, kind):
+        monkeypatch.setattr(fcntl, "flock", real)
+        assert repository.run(PINBOX, "init", *words).returncode == 0
+        real(descriptor, kind)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_an_init_that_waited_for_an_undo_does_all_of_it(repository, monkeypatch, kept):
+    before = repository.snapshot()
+    command.run(YES)
+    if kept:  # the folder stays
+        (repository.root / ".pinbox" / "pinbox.db").write_bytes(b"pins")
+    (repository.root / ".claude/skills/pinbox/SKILL.md").unlink()
+    meanwhile(repository, monkeypatch, "--undo")
+    assert command.run(YES)["claudeSettings"] == "installed"
+    assert repository.commands() == REGISTERED
+    (repository.root / ".pinbox" / "pinbox.db").unlink(missing_ok=True)
+    command.run(Options(undo=True))
+    assert repository.snapshot() == before
+
+
+def test_an_undo_that_waited_for_an_init_takes_out_what_that_put_in(repository, monkeypatch):
+    before = repository.snapshot()
+    command.run(YES)
+    (repository.root / ".claude/skills/pinbox/SKILL.md").unlink()
+    meanwhile(repository, monkeypatch, "--yes")
     command.run(Options(undo=True))
     assert repository.snapshot() == before
 
@@ -309,6 +364,31 @@ def test_a_foreign_file_in_the_place_of_a_launcher_is_refused(repository):
     with pytest.raises(PinboxError) as refused:
         command.run(YES)
     assert refused.value.code == "E_CONFLICT"
+    assert repository.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".claude/settings.local.json", "package.json", "requirements.txt", ".git/hooks/post-commit"],
+)
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(repository, name):
+    path = repository.root / name
+    path.parent.mkdir(exist_ok=True)
+    os.mkfifo(path)
+    command.run(YES)
+    command.run(Options(undo=True))
+    assert stat.S_ISFIFO(path.lstat().st_mode)
+
+
+@pytest.mark.parametrize("name", [".local", ".local/state/pinbox"])
+def test_a_file_in_the_place_of_the_state_folder_is_named(repository, name):
+    path = repository.home / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("mine")
+    before = repository.snapshot()
+    with pytest.raises(PinboxError, match=f"{path} is no folder; nothing was written"):
+        command.run(YES)
+    command.run(Options(undo=True))
     assert repository.snapshot() == before
 
 
