@@ -146,6 +146,17 @@ def _git(root: Path, *arguments: str) -> str:
     return os.fsdecode(done.stdout).removesuffix("\n")
 
 
+def moved(place: Place) -> list[Path]:
+    """What a hook manager that came later has left of hooks: it moves them aside, and some run them
+    from there.
+    """
+    return [
+        path
+        for path in place.path.parent.glob(f"{NAME}.*")
+        if path.is_file() and not path.is_symlink()
+    ]
+
+
 def line_to_add(inside: str = "") -> str:
     """What a person puts into a hook that we leave alone. Runs at the repository's top."""
     if not inside:

@@ -36,7 +36,8 @@ def plan(root: Path, options: Options) -> Plan:
     found = Plan(root=root)
     record = files.read_record(root)
     others = _others(root, record)
-    for path, spot in _spots(root, options, record).items():
+    is_last = not others and project.state_path(root).exists()
+    for path, spot in _spots(root, options, record, is_last=is_last).items():
         if spot.is_shared and others and not options.user_scope:
             said = "kept for your other projects; pinbox init --undo --global takes it out"
             found.steps.append(Step(name=spot.name, ok=True, detail=f"{path}: {said}"))
@@ -84,9 +85,11 @@ def _stuck(found: Plan, record: Record) -> dict[str, Entry]:
     return {name: entry for name, entry in record.files.items() if Path(name) in paths}
 
 
-def _spots(root: Path, options: Options, record: Record) -> dict[Path, _Spot]:
+def _spots(
+    root: Path, options: Options, record: Record, *, is_last: bool = False
+) -> dict[Path, _Spot]:
     """Files that may hold something of ours: those that init recorded, and those where a
-    teammate's init would have put it.
+    teammate's init would have put it; with `is_last` also what this user's projects share.
     """
     known: dict[Path, _Spot] = {}
     elsewhere: dict[Path, _Spot] = {}
@@ -101,16 +104,21 @@ def _spots(root: Path, options: Options, record: Record) -> dict[Path, _Spot]:
                     except files.Unsafe:
                         continue
                     in_project = target.path.is_relative_to(place.root)
+                    is_shared = not in_project and not user_scope
                     spot = _Spot(
                         name="skill" if target.kind == "skill" else agent.NAME,
                         kind=target.kind,
                         target=target,
-                        is_shared=not in_project and not user_scope,
+                        is_shared=is_shared,
                     )
-                    wanted = in_project if not options.user_scope else not in_project
+                    wanted = in_project or (is_last and is_shared)
+                    if options.user_scope:
+                        wanted = not in_project
                     (known if wanted else elsewhere).setdefault(path, spot)
     with contextlib.suppress(git_hook.NoGit, git_hook.Refused):
-        known[git_hook.place(root).path] = _Spot(name="git", kind="git")
+        place_of_hook = git_hook.place(root)
+        for path in (place_of_hook.path, *git_hook.moved(place_of_hook)):
+            known[path] = _Spot(name="git", kind="git")
     found = {}
     for name, entry in record.files.items():
         path = Path(name)
