@@ -151,10 +151,13 @@ def place_of(agent: Installable, root: Path, *, user_scope: bool = False) -> Pla
 
 
 def base_of(agent: Installable, place: Place, path: Path) -> Path:
-    """The folder that links on the way to `path` may not leave."""
+    """The folder that links on the way to `path` may not leave: for one that the agent's own
+    environment names, its own.
+    """
     if path.is_relative_to(place.root) or agent.HOME is None:
         return place.root
-    return place.home if agent.HOME.is_moved else place.home.parent
+    home = place.home if agent.HOME.is_moved else place.home.parent
+    return home if path.is_relative_to(home) else path.parent
 
 
 def shown(root: Path, path: Path) -> str:

@@ -157,7 +157,10 @@ def as_text(content: bytes | None) -> str:
 
 def as_bytes(text: str, content: bytes | None) -> bytes:
     bom = _BOM if content is not None and content.startswith(_BOM.encode()) else ""
-    return (bom + text).encode()
+    try:
+        return (bom + text).encode()
+    except UnicodeEncodeError:
+        raise Refused("a path that belongs into it is not UTF-8") from None
 
 
 def parsed(text: str) -> Node:

@@ -124,6 +124,13 @@ def test_a_turn_that_is_tried_anew_gets_the_same_and_asks_nobody(here: Here) -> 
     ]
 
 
+def test_a_workspace_that_is_no_folder_throws_nothing_and_has_no_tool(here: Here) -> None:
+    workspace = f"{here.project.parent}/no-project-file"
+    Path(workspace).write_text("")
+    steps = [["tool", "pin_list", {}, {"workspaceDir": f"{workspace}/in/it"}]]
+    assert here.call([*steps, here.prompt(workspaceDir=f"{workspace}/in/it")]) == [None, None]
+
+
 def test_the_end_of_a_turn_is_held_once(here: Here) -> None:
     held = {"action": "revise", "reason": "two pins"}
     here.answers(held)

@@ -172,6 +172,19 @@ def test_what_is_in_the_user_s_folders_stays_while_another_project_needs_it(repo
     assert repository.snapshot() == before
 
 
+def test_the_last_project_s_undo_takes_out_what_they_shared(repository, tmp_path):
+    shared = [name for name in EVERY if is_shared(repository, name)]
+    other = tmp_path / "other"
+    other.mkdir()
+    command.run(options(*shared))
+    agents = f"--agent={','.join(shared)}"
+    assert repository.run(PINBOX, "init", "--yes", agents, cwd=other).returncode == 0
+    command.run(UNDO)
+    assert repository.run(PINBOX, "init", "--undo", cwd=other).returncode == 0
+    left = [path for path in repository.home.rglob("*") if path.is_file()]
+    assert left == [repository.home / ".gitconfig"]
+
+
 def test_the_record_keeps_nothing_of_what_stands_around_ours(repository):
     """The user's own configuration may hold keys."""
     secret = "sk-invented-and-not-a-key"
@@ -274,6 +287,19 @@ def test_what_a_gateway_s_owner_has_set_stays(repository):
     }
     command.run(UNDO)
     assert json.loads(path.read_text()) == settings
+
+
+def test_a_configuration_that_the_environment_names_is_edited_where_it_is(
+    repository, tmp_path, monkeypatch
+):
+    path = tmp_path / "elsewhere" / "openclaw.json"
+    path.parent.mkdir()
+    path.write_text('{"gateway": {"port": 1}}')
+    monkeypatch.setenv("OPENCLAW_CONFIG_PATH", str(path))
+    assert all(step["ok"] for step in command.run(options("openclaw"))["steps"])
+    assert "pinbox" in json.loads(path.read_text())["plugins"]["entries"]
+    command.run(UNDO)
+    assert path.read_text() == '{"gateway": {"port": 1}}'
 
 
 # --- what an agent reads --------------------------------------------------------------------------

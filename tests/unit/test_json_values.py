@@ -67,3 +67,8 @@ def test_another_value_of_ours_is_renewed_where_it_stands():
 def test_a_file_that_cannot_be_edited_is_refused(content):
     with pytest.raises(Refused):
         with_values(content, PIECE)
+
+
+def test_a_path_that_json_cannot_hold_is_refused():
+    with pytest.raises(Refused):
+        with_values(None, JsonFile(path=None, items={("paths",): "/home/\udcff"}))

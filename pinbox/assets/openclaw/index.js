@@ -127,7 +127,13 @@ function isInReach(folder) {
   }
 }
 
-const stat = (path) => statSync(path, { throwIfNoEntry: false });
+function stat(path) {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
+}
 
 /** The user's own. One in the workspace would be a program that somebody else may have put there. */
 function launcher() {
