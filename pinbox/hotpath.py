@@ -79,7 +79,9 @@ def find() -> bytes | None:
     home = _physical_home()
     git_root = None
     while True:
-        if _is_ours(folder + b"/.pinbox") and not (git_root is not None and folder == home):
+        if _is_ours(folder + b"/.pinbox") and (
+            git_root is None or (folder != home and _takes_repositories(folder))
+        ):
             return folder
         if git_root is None and _exists(folder + b"/.git"):
             git_root = folder
@@ -90,6 +92,11 @@ def find() -> bytes | None:
         if parent == folder:
             return None
         folder = parent
+
+
+def _takes_repositories(folder: bytes) -> bool:
+    """Whether its `.pinbox` reaches into repositories below it, and is not there by chance."""
+    return _exists(folder + b"/.git") or _exists(folder + b"/.pinbox/hook")
 
 
 def _physical_home() -> bytes:

@@ -37,6 +37,8 @@ KEPT_FILE: Final = "hub.keep"
 #: In `.pinbox/`: locked by the hub for as long as it lives; holds the path of that hub's state
 #: folder.
 HUB_LOCK: Final = "hub.lock"
+#: In `.pinbox/` where `init` ran: what hooks call.
+LAUNCHER: Final = "hook"
 
 
 class NoHub(Exception):
@@ -148,9 +150,9 @@ def find_folder(start: Path | str | None = None) -> str:
     """Physical path of the project that `start` (else the current directory) is in.
 
     The nearest ancestor with a `.pinbox` of ours; else the git root, where a linked worktree means
-    its main one and a submodule is its own root; else `start` itself. The home folder's own
-    `.pinbox` does not reach into repositories below it. `pinbox.hotpath` has the same rules
-    without `pathlib`.
+    its main one and a submodule is its own root; else `start` itself. Into a repository below it
+    reaches only a `.pinbox` that was meant so (`_takes_repositories`). `pinbox.hotpath` has the
+    same rules without `pathlib`.
     """
     try:
         here = os.path.realpath(start if start is not None else os.getcwd())
@@ -163,7 +165,9 @@ def find_folder(start: Path | str | None = None) -> str:
     home = os.path.realpath(os.environ.get("HOME") or "/")
     git_root: str | None = None
     for folder in _upwards(here):
-        if _is_our_folder(os.path.join(folder, FOLDER)) and not (git_root and folder == home):
+        if _is_our_folder(os.path.join(folder, FOLDER)) and (
+            git_root is None or (folder != home and _takes_repositories(folder))
+        ):
             return folder
         if git_root is None and os.path.lexists(os.path.join(folder, ".git")):
             git_root = folder
@@ -171,6 +175,15 @@ def find_folder(start: Path | str | None = None) -> str:
             if main != folder:
                 return main
     return git_root or here
+
+
+def _takes_repositories(folder: str) -> bool:
+    """A repository with its submodules, or where `init` ran. A command in any other folder may have
+    left a `.pinbox` there by chance.
+    """
+    return any(
+        os.path.lexists(os.path.join(folder, *names)) for names in ((".git",), (FOLDER, LAUNCHER))
+    )
 
 
 def _upwards(folder: str) -> Iterator[str]:

@@ -136,7 +136,7 @@ def _wrong_answer(agent: str, used: Launcher, away: ThrowAway) -> str | None:
     # The real launcher, where the throw-away project's hook looks for it.
     place = launchers.path_in(away.project)
     if agent == codex.NAME:
-        place = away.state_home / "pinbox" / launchers.NAME
+        place = away.state_home / "pinbox" / project.LAUNCHER
     place.unlink(missing_ok=True)
     place.symlink_to(used.path)
     # The home is the real one, for a launcher whose program went looks for pinbox there. Nothing

@@ -15,7 +15,6 @@ from typing import Final
 import pinbox
 from pinbox import project
 
-NAME: Final = "hook"
 MARK: Final = "# Made by Pinbox"
 
 #: `hook <agent>` answers an agent's hook, payload on stdin; `hook git <sha>` reads a commit.
@@ -47,11 +46,11 @@ exit 0
 
 
 def path_in(project_dir: Path) -> Path:
-    return project_dir / project.FOLDER / NAME
+    return project_dir / project.FOLDER / project.LAUNCHER
 
 
 def path_of_user() -> Path:
-    return project.state_home() / "pinbox" / NAME
+    return project.state_home() / "pinbox" / project.LAUNCHER
 
 
 def script() -> bytes:

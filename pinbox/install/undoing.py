@@ -15,7 +15,7 @@ from pinbox.install.kinds import Target
 from pinbox.install.planning import Options, Plan, Step
 
 #: what `.pinbox/` holds when nothing but init ever wrote there
-_FURNITURE = (".gitignore", files.RECORD, launchers.NAME)
+_FURNITURE = (".gitignore", files.RECORD, project.LAUNCHER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

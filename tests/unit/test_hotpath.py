@@ -24,14 +24,17 @@ def tree(tmp_path, monkeypatch):
 
     for name in ("plain/deep", "with/deep", "repository/deep", "other", "mixed/inner/deep"):
         (home / name).mkdir(parents=True)
-    for name in ("repository", "other", "mixed"):
+    for name in ("with/app/deep", "chosen/app/deep", "mixed/inner/nested"):
+        (home / name).mkdir(parents=True)
+    for name in ("repository", "other", "mixed", "with/app", "chosen/app", "mixed/inner/nested"):
         git(home / name, "init", "-q")
         git(home / name, "commit", "-q", "--allow-empty", "-m", "first")
     git(home / "repository", "worktree", "add", "-q", str(home / "linked"))
     git(home / "other", "worktree", "add", "-q", str(home / "linked-bare"))
     git(home / "mixed", "submodule", "add", "-q", str(home / "other"), "vendored")
-    for name in (".", "with", "repository", "mixed/inner"):
+    for name in (".", "with", "repository", "mixed/inner", "chosen"):
         (home / name / ".pinbox").mkdir()
+    (home / "chosen" / ".pinbox" / "hook").write_text("")
     (home / "link").symlink_to(home / "with" / "deep")
     (home / "file" / ".pinbox").parent.mkdir()
     (home / "file" / ".pinbox").write_text("")

@@ -126,6 +126,27 @@ def test_the_pinbox_folder_of_home_does_not_swallow_repositories_below_it(reposi
     assert project.find(home / "notes") == home
 
 
+def test_a_pinbox_folder_left_by_chance_does_not_swallow_repositories_below_it(
+    repository, home, tmp_path
+):
+    (tmp_path / ".pinbox").mkdir()
+    assert project.find(repository / "packages") == repository
+    (tmp_path / "notes").mkdir()
+    assert project.find(tmp_path / "notes") == tmp_path
+
+
+def test_where_init_ran_above_repositories_they_are_one_project(repository, home, tmp_path):
+    (tmp_path / ".pinbox").mkdir()
+    (tmp_path / ".pinbox" / "hook").write_text("#!/bin/sh\n")
+    assert project.find(repository / "packages") == tmp_path
+
+
+def test_a_submodule_without_a_pinbox_folder_is_part_of_a_project_that_has_one(repository, home):
+    (repository / ".pinbox").mkdir()
+    (repository / "vendored" / ".git").mkdir(parents=True)
+    assert project.find(repository / "vendored") == repository
+
+
 def test_a_file_called_dot_pinbox_is_not_a_project(repository, home):
     (repository / "packages" / ".pinbox").write_text("")
     assert project.find(repository / "packages") == repository
