@@ -243,6 +243,71 @@ def test_a_page_that_swaps_its_whole_body_keeps_its_toolbar(view, hub, shop):
     view.bar.wait_for()
 
 
+@pytest.mark.parametrize(
+    "anew",
+    [
+        "document.write('<!doctype html><h1 id=new>New</h1>'); document.close()",
+        "const root = document.createElement('html'); root.innerHTML = '<h1 id=new>New</h1>'; "
+        "document.replaceChild(root, document.documentElement)",
+    ],
+)
+def test_a_page_that_writes_itself_anew_has_a_toolbar_that_works(view, hub, shop, anew):
+    view.open(shop)
+    view.page.evaluate(f"() => {{ {anew} }}")
+    view.place("#new")
+    view.page.keyboard.type("still here")
+    view.send()
+    view.wait(lambda: [pin["text"] for pin in hub.pins()] == ["still here"])
+
+
+def test_a_page_that_takes_away_what_it_does_not_know_does_not_hang(view, hub, site):
+    remover = """<script>window.taken = 0; new MutationObserver(() => {
+      for (const element of document.documentElement.children)
+        if (!/^(HEAD|BODY)$/.test(element.tagName) && ++taken < 5000) element.parentNode.removeChild(element)
+    }).observe(document, { childList: true, subtree: true })</script>"""
+    view.page.goto(site.put("/", SHOP.replace("__TOOLBAR__", remover + tag(hub))))
+    view.wait(lambda: view.page.evaluate("taken") > 0)
+    assert view.page.evaluate("new Promise((done) => setTimeout(() => done(taken), 100))") < 1000
+
+
+@pytest.mark.parametrize("style", ["html { zoom: 1.5 }", "body { zoom: 1.6 }"])
+def test_a_zoom_of_the_page_s_own_moves_nothing_of_it(view, hub, site, style):
+    dialog = "<dialog id=small><b id=inner>Sure?</b></dialog><main"
+    body = SHOP.replace("</head>", f"<style>{style}</style></head>").replace("<main", dialog)
+    view.open(site.put("/", body.replace("__TOOLBAR__", tag(hub))))
+    view.page.evaluate("small.showModal()")
+    view.place("#inner")
+    view.page.keyboard.type("x")
+    dot = view.page.locator("pinbox-toolbar .dot").bounding_box()
+    at = view.page.locator("#inner").bounding_box()
+    middle = (at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
+    assert (dot["x"] + 4, dot["y"] + 4) == pytest.approx(middle, abs=1)
+    assert box_of(view, ".card")[0] == 336
+    # A dialog is no bar of the page that ours would have to give way to.
+    assert view.bar.bounding_box()["y"] == 800 - 44 - 12
+
+
+def test_it_is_not_printed(view, hub, shop):
+    view.open(shop)
+    view.page.emulate_media(media="print")
+    assert not view.bar.is_visible()
+
+
+def test_keys_and_errors_of_an_odd_kind_cost_the_page_nothing(view, hub, shop):
+    """Any error of ours would fail the test: what a browser fills in sends keys without a key, and
+    another site's window may not even be looked at.
+    """
+    view.open(shop)
+    for key in ("Escape", "p"):
+        view.page.keyboard.press(key)
+        view.page.evaluate("document.body.dispatchEvent(new Event('keydown', { bubbles: true }))")
+    view.page.evaluate("""() => {
+      const closed = () => { throw new Error("closed") };
+      console.error(new Proxy({}, { get: closed }), Object.create(null), Symbol("x"));
+      console.error(Object.defineProperty(new Error("x"), "message", { get: closed }));
+    }""")
+
+
 def test_a_view_of_a_one_page_app_shows_its_own_pins_only(view, hub, shop):
     hub.pin("here", target={"url": shop, "selector": "#total"})
     hub.pin("there", target={"url": shop + "#/cart", "selector": "#title"})

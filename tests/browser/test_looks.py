@@ -487,6 +487,6 @@ def test_german_readers_read_german(browser, hub, site):
 def test_every_word_has_its_german():
     words = {
         name: set(re.findall(r"^  (\w+): \"", (FOLDER / f"{name}.js").read_text(), re.MULTILINE))
-        for name in ("texts", "settings", "menu", "de")
+        for name in ("texts", "settings", "menu", "inbox", "de")
     }
-    assert words["texts"] | words["settings"] | words["menu"] == words["de"]
+    assert words["texts"] | words["settings"] | words["menu"] | words["inbox"] == words["de"]

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import socket
+import sqlite3
 import threading
 
 import pytest
@@ -312,3 +313,68 @@ def test_a_socket_closed_with_4400_is_the_end_until_the_page_is_loaded_again(vie
     view.page.get_by_text("Reload").first.wait_for()
     view.page.wait_for_timeout(3_000)
     assert len(opened) == 1
+
+
+def test_what_a_page_holds_never_keeps_a_pin_from_the_hub(view, hub, site):
+    odd = r"""<script>
+      Array.prototype.toJSON = function () { return "of an old library" };
+      const letters = "x".repeat(199) + "\u{1f600}".repeat(40) + "\ud83d";
+      title.setAttribute("aria-label", letters);
+      title.textContent = "a\0b" + letters;
+      title.className = "y".repeat(70_000);
+      history.replaceState({}, "", "#" + "z".repeat(70_000));
+    </script>"""
+    view.open(site.put("/", SHOP.replace("__TOOLBAR__", odd + tag(hub))))
+    for _ in range(2):  # the second time with what was kept of the first
+        write(view, "one", "#total")
+        view.page.keyboard.press("Escape")
+        write(view, "two", "#title")
+        view.page.keyboard.press("Escape")
+        view.wait(lambda: not view.page.get_by_text("not sent yet").count())
+        view.page.reload()
+    assert texts(hub) == ["one", "two"] * 2
+
+
+def test_a_picture_the_hub_has_no_more_costs_no_words(view, hub, shop):
+    view.open(shop)
+    view.place("#total")
+    view.page.keyboard.type("with a picture")
+    view.card.get_by_role("button", name="Add a screenshot").click()
+    view.card.get_by_role("img", name="Screenshot").wait_for()
+    view.page.route("**/pins", lambda route: route.abort())
+    view.send()
+    view.card.get_by_text("Not sent").first.wait_for()
+    with contextlib.closing(sqlite3.connect(hub.database, timeout=20)) as database, database:
+        database.execute("DELETE FROM pins_attachment")
+    view.page.unroute("**/pins")
+    view.wait(lambda: texts(hub) == ["with a picture"])
+
+
+def test_words_outlast_a_page_that_empties_its_storage(view, hub, shop):
+    view.open(shop)
+    view.wait(
+        lambda: view.page.evaluate("document.querySelector('pinbox-toolbar').store.link") == "live"
+    )
+    hub.stop()
+    write(view, "first")
+    view.field.fill("a reply that was begun")
+    view.page.keyboard.press("Escape")
+    view.page.evaluate("localStorage.clear()")
+    write(view, "second", "#title")
+    view.page.keyboard.press("Escape")
+    view.page.get_by_text("2 not sent yet").wait_for()
+    view.chips.last.click()
+    assert view.field.input_value() == "a reply that was begun"
+    hub.start()
+    view.wait(lambda: texts(hub) == ["first", "second"])
+
+
+def test_a_browser_that_keeps_nothing_for_the_page_sends_all_the_same(view, hub, shop):
+    """As when a person forbids a site to keep data: no storage, and no locks either."""
+    view.page.add_init_script("""
+      Object.defineProperty(window, "localStorage", { get() { throw new DOMException("no", "SecurityError") } });
+      navigator.locks.request = async () => { throw new DOMException("no", "SecurityError") };
+    """)
+    view.open(shop)
+    write(view, "sent")
+    view.wait(lambda: texts(hub) == ["sent"])

@@ -178,6 +178,7 @@ ODD = {
     "same id twice": '<p id="twice">x</p><p id="twice">y</p>',
     "svg": '<svg width="40" height="40"><g><rect width="40" height="20"/></g></svg>',
     "a form's own names": '<form><input name="id"><input name="className"></form>',
+    "of its children too": '<form><select name="children"><option></select><b></b><b></b></form>',
 }
 
 
@@ -361,3 +362,38 @@ def test_where_a_template_marks_its_elements_the_pin_says_the_line(view, hub, si
         "line": 42,
         "via": "framework",
     }
+
+
+def test_a_form_whose_fields_are_called_like_its_properties_is_a_form(view, hub, site):
+    names = ("id", "children", "attributes", "className", "title")
+    fields = "".join(f'<input type="hidden" name="{name}">' for name in names)
+    body = f'<form aria-label="Trip" style="padding: 20px"><h2>Where to?</h2>{fields}</form>'
+    view.open(site.put("/form", f"<!doctype html><body>{body}{tag(hub)}"))
+    view.bar.get_by_role("button", name="Pin", exact=True).click()
+    box = view.page.locator("form").bounding_box()
+    view.page.mouse.click(box["x"] + 5, box["y"] + 5)
+    view.page.keyboard.type("x")
+    assert view.card.locator(".crumbs").inner_text() == "form “Trip”"
+    view.send()
+    view.wait(hub.pins)
+    assert hub.pins()[0]["target"]["context"]["aria"] == {"aria-label": "Trip"}
+
+
+@pytest.mark.parametrize(
+    ("style", "inside", "selector"),
+    [
+        ("button { pointer-events: none }", "<button id=pay disabled>Pay</button>", "#pay"),
+        ("body { pointer-events: none }", "<p><b id=deep>Deep</b></p>", "#deep"),
+        # The icon of what can be pressed is a part of it, and what cannot be seen is not there.
+        ("i { pointer-events: none }", "<button id=pay><i>icon of it</i></button>", "#pay"),
+        ("i { pointer-events: none; opacity: 0 }", "<p id=seen>Text<i>hidden</i></p>", "#seen"),
+    ],
+)
+def test_what_takes_no_pointer_can_be_pointed_at(view, hub, site, style, inside, selector):
+    body = f"<style>i {{ position: absolute; inset: 0 }} {style}</style>{inside}"
+    view.open(site.put("/deaf", f"<!doctype html><body>{body}{tag(hub)}"))
+    view.place(selector)
+    view.page.keyboard.type("x")
+    view.send()
+    view.wait(hub.pins)
+    assert hub.pins()[0]["target"]["selector"] == selector

@@ -204,7 +204,9 @@ function pageBar(app, x, y, height) {
     for (let at = /** @type {Element | null} */ (element); at && at !== document.body; at = at.parentElement) {
       if (!/fixed|sticky/.test(getComputedStyle(at).position)) continue;
       const box = at.getBoundingClientRect();
-      if (box.height <= 120 && box.width > 120) size = y === "top" ? box.bottom : height - box.top;
+      // A dialog is hit wherever its backdrop is.
+      const isAtEdge = y === "top" ? box.top < 3 : box.bottom > height - 4;
+      if (isAtEdge && box.height <= 120 && box.width > 120) size = y === "top" ? box.bottom : height - box.top;
       break;
     }
     break;

@@ -97,8 +97,8 @@ function contextOf(element) {
     styles: Object.fromEntries(STYLES.map((name) => [name, computed.getPropertyValue(name)])),
   };
   if (isPrivate(element)) return context;
-  const aria = [...element.attributes].filter((attribute) => attribute.name.startsWith("aria-"));
-  if (aria.length) context.aria = Object.fromEntries(aria.map(({ name, value }) => [name, value.slice(0, LONGEST_RUN)]));
+  const aria = element.getAttributeNames().filter((name) => name.startsWith("aria-"));
+  if (aria.length) context.aria = Object.fromEntries(aria.map((name) => [name, (element.getAttribute(name) ?? "").slice(0, LONGEST_RUN)]));
   const runs = textRuns(element, MOST_RUNS + 1);
   if (runs.length && runs.length <= MOST_RUNS) context.textRuns = runs;
   const parent = parentOf(element);

@@ -121,7 +121,7 @@ function draftCard(app, draft) {
       send: (text) => app.sendDraft(draft, text),
       tools: [
         navigator.mediaDevices?.getDisplayMedia !== undefined && store.config.screenshots !== false
-          ? tool("camera", draft.shot ? say("shot_remove") : say("shot_add"), Boolean(draft.shot), () => (draft.shot ? app.editDraft(draft, { shot: undefined }) : void app.takeShot(draft)))
+          ? tool("camera", draft.shot ? say("shot_remove") : say("shot_add"), Boolean(draft.shot), () => (draft.shot ? app.editDraft(draft, { shot: undefined }) : app.takeShot(draft)))
           : null,
         draft.target.rect && !draft.target.targets
           ? tool("move", draft.move ? say("move_remove") : say("move_add"), Boolean(draft.move), () => (draft.move ? app.editDraft(draft, { move: undefined }) : app.picker.startMove(draft)))

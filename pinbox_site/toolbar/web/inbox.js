@@ -3,13 +3,29 @@
 import { h } from "./dom.js";
 import { icon, iconButton, mark } from "./icons.js";
 import { viewOf } from "./capture.js";
-import { labelOfTarget } from "./selector.js";
+import { boxOf, labelOfTarget } from "./selector.js";
 import { agentOf, isYourTurn, stateWord } from "./states.js";
 import { ago, say } from "./texts.js";
 
 /** @typedef {import("./toolbar.js").App} App */
 /** @typedef {import("./types.js").Pin} Pin */
 /** @typedef {import("./dom.js").VNode} VNode */
+
+/** What only this list says. */
+export const inboxWords = {
+  inbox_open: "Open",
+  inbox_closed: "Closed",
+  search: "Search pins",
+  waiting_for_you: "Waiting for you",
+  this_page: "This page",
+  other_pages: "Other pages",
+  nothing_open: "Nothing is open",
+  nothing_open_hint: "Press {key}, point at something and say what should change.",
+  nothing_closed: "Nothing is closed yet",
+  nothing_found: "No pin has these words",
+  replies: "{n} replies",
+  reply_one: "1 reply",
+};
 
 /** Rows that are drawn at once; a search finds the others. */
 const MOST_ROWS = 200;
@@ -115,7 +131,7 @@ function row(app, pin, saysWhere) {
   const isElsewhere = view && view !== viewOf(location.href);
   return h(
     "button.row-item",
-    { key: pin.id, "data-pin": pin.id, "aria-current": (app.ui.card === pin.id) || null, on: { click: () => app.visit(pin) } },
+    { key: pin.id, "data-pin": pin.id, "aria-current": (app.ui.card === pin.id) || null, on: { click: () => visit(app, pin) } },
     h("span", { class: `is-${state}` }, mark(state)),
     h("span.text", null, pin.text),
     h(
@@ -136,4 +152,14 @@ function empty(app, isSearch) {
   if (isSearch) return h("p.empty", { key: "empty" }, say("nothing_found"));
   if (app.ui.tab === "closed") return h("p.empty", { key: "empty" }, say("nothing_closed"));
   return h("p.empty", { key: "empty" }, h("strong", null, say("nothing_open")), say("nothing_open_hint", { key: "P" }));
+}
+
+/** From a row to the pin. @param {App} app @param {Pin} pin */
+function visit(app, pin) {
+  const element = app.markers.element(pin.id, pin.target);
+  if (element) {
+    const { y, height } = boxOf(element);
+    if (y < 60 || y + height > innerHeight - 120) element.scrollIntoView({ block: "center", behavior: "instant" });
+  }
+  app.openPin(pin.id);
 }

@@ -3,6 +3,9 @@
 
 const TOP = "dialog:modal, [popover]:popover-open, :fullscreen";
 
+/** How often it is put back before the page has had time to paint. */
+const MOST_RECOVERED = 20;
+
 export class Layer {
   /**
    * @param {HTMLElement} host the custom element
@@ -20,6 +23,7 @@ export class Layer {
     /** @type {Element[]} what was opened on top, the newest last */
     this.opened = [];
     this.isMoving = false;
+    this.recovered = 0;
     this.frame = 0;
     this.href = location.href;
     this.observer = new MutationObserver((records) => this.#mutated(records));
@@ -39,7 +43,10 @@ export class Layer {
     document.addEventListener("close", this.#toggled, true);
     document.addEventListener("fullscreenchange", this.#settle);
     // What moves without any event: transitions, and what happens inside shadow roots of the page.
-    this.timer = setInterval(() => document.visibilityState === "visible" && this.schedule(), 400);
+    this.timer = setInterval(() => {
+      this.recovered = 0;
+      if (document.visibilityState === "visible") this.schedule();
+    }, 400);
     this.#settle();
     this.show();
   }
@@ -92,7 +99,7 @@ export class Layer {
       // Where a browser sends no toggle event for dialogs, the attribute tells.
       if (type === "childList" || attributeName === "open") {
         this.changed();
-        this.#settle();
+        if (this.host.isConnected) this.#settle();
         break;
       }
     }
@@ -143,7 +150,8 @@ export class Layer {
   /** Puts the host back when the page took it away together with something else. */
   recover() {
     this.opened = [];
-    if (!this.host.isConnected) this.#move(this.home.isConnected ? this.home : document.documentElement);
+    // A page that takes away whatever it does not know is not fought without end.
+    if (this.recovered++ < MOST_RECOVERED) this.#move(this.home);
   }
 
   /** A modal of the page marks everything around it as gone; the toolbar is not of the page. */

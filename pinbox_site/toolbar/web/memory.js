@@ -21,12 +21,17 @@ export function randomId(length) {
   return [...crypto.getRandomValues(new Uint8Array(length))].map((byte) => (byte % 36).toString(36)).join("");
 }
 
+/** For JSON of what is there, whatever `toJSON` an old library gave to arrays. @this {any} @param {string} name */
+export function asIs(name) {
+  return this[name];
+}
+
 /** Values under one prefix of localStorage. Where the browser allows none, they last as long as the page. */
 export class Memory {
   /** @param {string} space the project's id, or what stands in for it */
   constructor(space) {
     this.prefix = `pinbox:${space}:`;
-    /** @type {Map<string, string>} what storage did not take */
+    /** @type {Map<string, string>} what storage did not take, or may lose */
     this.here = new Map();
   }
 
@@ -43,13 +48,14 @@ export class Memory {
 
   /** @param {string} name @param {unknown} value @returns {boolean} false: it will not outlive this page */
   set(name, value) {
-    const text = JSON.stringify(value);
+    const text = JSON.stringify(value, asIs);
+    this.here.set(name, text);
     try {
       localStorage.setItem(this.prefix + name, text);
-      this.here.delete(name);
+      // What a person wrote (`out:`, `words:`, `draft:`) outlasts a page that empties its storage.
+      if (!name.includes(":")) this.here.delete(name);
       return true;
     } catch {
-      this.here.set(name, text);
       return false;
     }
   }

@@ -7,8 +7,13 @@ import { agentName, say } from "./texts.js";
 /** @typedef {import("./toolbar.js").App} App */
 /** @typedef {import("./dom.js").VNode} VNode */
 
-/** What only this menu says. */
+/** What only this menu and its acts say. */
 export const menuWords = {
+  restore: "Show the bar",
+  copy_open: "Copy open pins",
+  copied: "Copied {n} as Markdown",
+  copied_one: "Copied as Markdown",
+  copy_failed: "The browser did not allow copying",
   blocked_hint: "This public page may reach programs on your computer only if you allow it in the browser's site settings (local network). A team hub needs no such permission.",
   csp_hint: "The page's Content-Security-Policy does not name the hub in connect-src.",
   refused_hint: "The hub no longer accepts this page's token. Reload the page, or sign in again.",

@@ -1,11 +1,11 @@
 // What is not needed to place, write, read, answer and verify, and is fetched when the browser has time: the
 // inbox, the menu, the window with the keys, pictures, copying.
 
-import { inboxView } from "./inbox.js";
+import { inboxView, inboxWords } from "./inbox.js";
 import { copyPins } from "./markdown.js";
 import { menuView, menuWords } from "./menu.js";
 import { settingsView, words } from "./settings.js";
-import { shoot } from "./shot.js";
+import { shoot, takeShot } from "./shot.js";
 import { dress } from "./style.js";
 import { learn } from "./texts.js";
 
@@ -59,8 +59,8 @@ const styles = `
 
 /** Once, when this part has come. @param {App} app */
 function furnish(app) {
-  learn({ ...words, ...menuWords });
+  learn({ ...words, ...menuWords, ...inboxWords });
   dress(app.root, styles);
 }
 
-export const more = { copyPins, furnish, inboxView, menuView, settingsView, shoot };
+export const more = { copyPins, furnish, inboxView, menuView, settingsView, shoot, takeShot };

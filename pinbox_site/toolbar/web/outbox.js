@@ -2,7 +2,7 @@
 // one flusher across all tabs of the project.
 
 import { HubError, failureOf } from "./wire.js";
-import { randomId } from "./memory.js";
+import { asIs, randomId } from "./memory.js";
 
 /** @typedef {import("./types.js").Entry} Entry */
 /** @typedef {import("./memory.js").Memory} Memory */
@@ -13,6 +13,8 @@ const START = "out:";
 const MOST_TRIES = 4;
 /** How many ids of sent pins are remembered for tabs that still use their own. */
 const MOST_SENT = 100;
+/** Letters of one text that a pin says of its page. */
+const LONGEST_TEXT = 9_999;
 
 /**
  * @typedef {object} OutboxEnds
@@ -43,13 +45,14 @@ export class Outbox {
   }
 
   /**
-   * @param {Pick<Entry, "kind" | "pin" | "body"> & Partial<Entry>} given
+   * @param {Pick<Entry, "kind" | "pin"> & Partial<Entry>} given
+   * @param {unknown} body
    * @returns {Entry}
    */
-  add(given) {
+  add(given, body) {
     this.lastAt = Math.max(Date.now(), this.lastAt + 1);
     /** @type {Entry} */
-    const entry = { id: `${given.kind}-${randomId(16)}`, at: this.lastAt, tries: 0, ...given };
+    const entry = { id: `${given.kind}-${randomId(16)}`, at: this.lastAt, tries: 0, body: JSON.stringify(body, storable), ...given };
     this.memory.set(this.#name(entry), entry);
     this.ends.changed();
     void this.flush();
@@ -87,9 +90,13 @@ export class Outbox {
       do {
         this.isAskedAgain = false;
         const work = () => this.#drain();
-        // Only pages on https or on this machine have locks; elsewhere the keys alone prevent doubles.
-        if (navigator.locks) await navigator.locks.request(`${this.memory.prefix}flush`, work);
-        else await work();
+        try {
+          await navigator.locks.request(`${this.memory.prefix}flush`, work);
+        } catch {
+          // Only pages on https or on this machine have locks, and not where the browser is told to keep nothing
+          // for them; there the keys alone prevent doubles.
+          await work();
+        }
       } while (this.isAskedAgain);
     } finally {
       this.isFlushing = false;
@@ -136,7 +143,7 @@ export class Outbox {
   async #withPicture(entry) {
     const blob = blobOf(/** @type {string} */ (entry.shot));
     const { attachment } = await this.wire.upload("/attachments?kind=screenshot", blob);
-    const body = JSON.stringify({ ...JSON.parse(entry.body), attachments: [{ id: attachment.id, kind: attachment.kind }] });
+    const body = JSON.stringify({ ...JSON.parse(entry.body), attachments: [{ id: attachment.id, kind: attachment.kind }] }, asIs);
     entry.body = body;
     delete entry.shot;
     this.#keep(entry);
@@ -148,9 +155,10 @@ export class Outbox {
    * @returns {Promise<boolean>} whether the next entry may be tried
    */
   async #failed(entry, error) {
-    if (entry.shot && error instanceof HubError && !error.isPassing) {
-      // A picture the hub does not take must not cost the words.
+    if (error instanceof HubError && !error.isPassing && (entry.shot || error.message.startsWith("attachments"))) {
+      // A picture the hub does not take, or has no more, must not cost the words.
       delete entry.shot;
+      entry.body = JSON.stringify({ ...JSON.parse(entry.body), attachments: undefined }, asIs);
       this.#keep(entry);
       return true;
     }
@@ -196,6 +204,17 @@ export class Outbox {
   #name(entry) {
     return `${START}${String(entry.at).padStart(14, "0")}:${entry.id}`;
   }
+}
+
+/**
+ * What the hub takes: no NUL, no half of a character that was cut in two, and of the page's own texts none
+ * without end. The words of a person keep their length.
+ * @this {any} @param {string} name
+ */
+function storable(name) {
+  const value = this[name];
+  if (typeof value !== "string") return value;
+  return (name === "text" ? value : value.slice(0, LONGEST_TEXT)).replace(/\0|[\ud800-\udfff]/gu, "\ufffd");
 }
 
 /** A data URL as a blob, without a request: a page's CSP may forbid `data:`. @param {string} url */

@@ -130,7 +130,7 @@ export class Picker {
       if (!next || next === found) return found;
       found = next;
       const deeper = insideOf(next);
-      if (!deeper) return found;
+      if (!deeper) return deaf(next, x, y);
       root = deeper;
       if (next.shadowRoot) continue;
       const frame = boxOf(next);
@@ -221,8 +221,10 @@ export class Picker {
     /** @type {Element | null | undefined} */
     let to = null;
     if (key === "ArrowUp") to = parentOf(from);
-    else if (key === "ArrowDown") to = [...(insideOf(from) ?? from).children].find(isShown);
-    else {
+    else if (key === "ArrowDown") {
+      const first = (insideOf(from) ?? from).firstElementChild;
+      to = first && !isShown(first) ? along(first, "nextElementSibling") : first;
+    } else {
       const side = key === "ArrowRight" ? "nextElementSibling" : "previousElementSibling";
       // At the end of a group it goes on beside the group.
       for (let at = /** @type {Element | null} */ (from); at && !to; at = parentOf(at)) to = along(at, side);
@@ -402,6 +404,22 @@ export class Picker {
       tag.style.transform = `translate(${Math.round(x)}px, ${Math.round(Math.max(8, y))}px)`;
     };
   }
+}
+
+/**
+ * What takes no pointer, as a button that is switched off, is not what a point hits, and can be seen all the
+ * same. The icon of a button that can be pressed is a part of it.
+ * @param {Element} hit @param {number} x @param {number} y
+ * @returns {Element} the deepest of those inside
+ */
+function deaf(hit, x, y) {
+  if (hit.closest("a, button, [role=button]")) return hit;
+  for (let at = hit.lastElementChild; at; at = at.previousElementSibling) {
+    const { left, top, right, bottom } = at.getBoundingClientRect();
+    if (x < left || x > right || y < top || y > bottom || getComputedStyle(at).pointerEvents !== "none") continue;
+    if (at.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return deaf(at, x, y);
+  }
+  return hit;
 }
 
 /** @param {string} text */

@@ -25,6 +25,11 @@ function tagOf(element) {
   return CSS.escape(element.localName);
 }
 
+/** @param {Element} element @returns {string} its own: a form's property may be its field of that name */
+function idOf(element) {
+  return element.getAttribute("id") ?? "";
+}
+
 /** @param {ParentNode} root @param {string} selector @param {Element} element */
 function finds(root, selector, element) {
   try {
@@ -42,7 +47,7 @@ function* own(element) {
     const value = element.getAttribute(name);
     if (value && value.length <= LONGEST_VALUE) yield `[${name}=${quoted(value)}]`;
   }
-  const id = element.id;
+  const id = idOf(element);
   if (id && !MADE_UP.test(id)) yield `#${CSS.escape(id)}`;
   if (/^(?:body|html|main|.+-.+)$/.test(element.localName)) yield tag;
   for (const name of TELLING) {
@@ -57,7 +62,8 @@ function* own(element) {
 /** @param {Element} element @returns {string} its tag, and its place where siblings share it */
 function step(element) {
   const tag = tagOf(element);
-  const same = [...(element.parentNode?.children ?? [])].filter((sibling) => sibling.localName === element.localName && sibling.namespaceURI === element.namespaceURI);
+  const beside = /** @type {Element[]} */ ([...(element.parentNode?.childNodes ?? [])]); // `children` may be a field of a form
+  const same = beside.filter((sibling) => sibling.localName === element.localName && sibling.namespaceURI === element.namespaceURI);
   return same.length > 1 ? `${tag}:nth-of-type(${same.indexOf(element) + 1})` : tag;
 }
 
@@ -173,7 +179,8 @@ export function labelOf(element) {
   const given = element.getAttribute("data-pb-el") || element.getAttribute("data-pb-anchor") || element.getAttribute("data-testid");
   if (given) return given;
   const tag = element.localName;
-  if (element.id && !MADE_UP.test(element.id)) return `${tag}#${element.id}`;
+  const id = idOf(element);
+  if (id && !MADE_UP.test(id)) return `${tag}#${id}`;
   const words = isPrivate(element) ? "" : shortText(element);
   if (words) return `${tag} “${words}”`;
   const name = [...element.classList].find((name) => /^[a-z][\w-]*$/i.test(name) && !MADE_UP.test(name));
@@ -193,7 +200,7 @@ export function crumbsOf(element) {
   const crumbs = [labelOf(element)];
   for (let at = parentOf(element); at && crumbs.length < 3; at = parentOf(at)) {
     if (at.localName === "body" || at.localName === "html") break;
-    const isNamed = at.hasAttribute("data-pb-el") || at.hasAttribute("data-testid") || (at.id && !MADE_UP.test(at.id)) || at.matches("main, nav, header, footer, section, article, form, dialog, aside") || at.shadowRoot;
+    const isNamed = at.hasAttribute("data-pb-el") || at.hasAttribute("data-testid") || (idOf(at) && !MADE_UP.test(idOf(at))) || at.matches("main, nav, header, footer, section, article, form, dialog, aside") || at.shadowRoot;
     if (isNamed) crumbs.unshift(labelOf(at));
   }
   return crumbs;

@@ -10,6 +10,7 @@ import { say } from "./texts.js";
 
 /** What only this window says. */
 export const words = {
+  settings: "Name and keys",
   name_hint: "Shown beside what you write",
   placing_keys: "Click to pin, {shift}-click to add, arrows walk, Esc ends",
   keys_on: "Use single-letter keys",

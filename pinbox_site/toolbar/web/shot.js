@@ -2,6 +2,10 @@
 // stream ends with the picture; what is private is painted over before anything is kept.
 
 import { boxOf, insideOf, isPrivate } from "./selector.js";
+import { say } from "./texts.js";
+
+/** @typedef {import("./toolbar.js").App} App */
+/** @typedef {import("./types.js").Draft} Draft */
 
 const AROUND = 24;
 const LONGEST_SIDE = 1600;
@@ -11,6 +15,24 @@ const FRAME_MS = 600;
 /** Milliseconds in which the first picture comes. */
 const START_MS = 5000;
 const NUDGE_MS = 100;
+
+/** @param {App} app @param {Draft} draft */
+export async function takeShot(app, draft) {
+  const element = app.markers.element(draft.id, draft.target);
+  app.ui.shooting = draft.id;
+  draft.shotError = undefined;
+  app.draw();
+  try {
+    if (!element) throw new Error(say("gone"));
+    draft.shot = await shoot(element, app.view);
+  } catch (error) {
+    draft.shotError = error instanceof Error ? error.message : String(error);
+  }
+  app.ui.shooting = null;
+  if (app.store.drafts.has(draft.id)) app.store.keepDraft(draft);
+  app.draw();
+  app.nodes.get("field")?.focus({ preventScroll: true });
+}
 
 /**
  * Raises what the browser raises, with its own words.

@@ -150,6 +150,7 @@ export class Store {
   #elsewhere = (event) => {
     if (!event.key?.startsWith(this.memory.prefix)) return;
     const name = event.key.slice(this.memory.prefix.length);
+    this.memory.here.delete(name);
     if (name.startsWith("out:")) this.#entriesChanged();
     if (name.startsWith("draft:") && !this.isWriting(name.slice("draft:".length))) {
       this.#readDraft(name);
@@ -487,19 +488,19 @@ export class Store {
   /** @param {PinInput} input @param {string} [shot] a data URL @returns {Entry} */
   createPin(input, shot) {
     const id = `pin-${randomId(16)}`;
-    return this.outbox.add({ id, kind: "pin", pin: id, body: JSON.stringify(input), ...(shot ? { shot } : {}) });
+    return this.outbox.add({ id, kind: "pin", pin: id, ...(shot ? { shot } : {}) }, input);
   }
 
   /** @param {string} pin @param {string} text */
   reply(pin, text) {
     const name = this.memory.get("name", "");
-    return this.outbox.add({ kind: "reply", pin, body: JSON.stringify({ role: "human", text, ...(name ? { origin: name } : {}) }) });
+    return this.outbox.add({ kind: "reply", pin }, { role: "human", text, ...(name ? { origin: name } : {}) });
   }
 
   /** @param {string} pin @param {"resolve" | "accept" | "reopen"} kind */
   decide(pin, kind) {
     const body = kind === "resolve" ? { by: "human" } : { outcome: kind === "accept" ? "accepted" : "reopened" };
-    return this.outbox.add({ kind, pin, body: JSON.stringify(body) });
+    return this.outbox.add({ kind, pin }, body);
   }
 
   /** Has the hub try again what did not arrive. @param {string} pin */

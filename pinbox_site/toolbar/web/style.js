@@ -140,6 +140,7 @@ textarea::placeholder, input::placeholder { color: var(--soft); opacity: 1; }
 @keyframes wait { 50% { opacity: .35; } }
 .toast { animation-name: enter-toast; } @keyframes enter-toast { from { opacity: 0; transform: translate(-50%, 4px); } }
 
+@media print { #layer { display: none; } }
 @media (pointer: coarse) {
   .act { min-height: 44px; min-width: 44px; } .act.icon-only { width: 44px; } .bar .act { height: 44px; } .bar { padding: 0; } .bar .grip { width: 44px; } .bar .list { width: 72px; } .bar .place { width: 88px; padding: 4px 0; border-radius: 12px; background-clip: content-box; }
   .composer textarea { font-size: 16px; } .tick { min-height: 44px; } .aimbar .act { min-height: 44px; }

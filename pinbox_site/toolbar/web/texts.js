@@ -10,15 +10,8 @@ export const en = {
   inbox_count: "Inbox, {n} waiting for you",
   more: "More",
   minimise: "Make small",
-  restore: "Show the bar",
-  move_bar: "Pinbox: drag to another corner",
-  copy_open: "Copy open pins",
-  copied: "Copied {n} as Markdown",
-  copied_one: "Copied as Markdown",
-  copy_failed: "The browser did not allow copying",
   hide_pins: "Hide pins",
   show_pins: "Show pins",
-  settings: "Name and keys",
   close: "Close",
   cancel: "Cancel",
   retry: "Retry",
@@ -75,7 +68,6 @@ export const en = {
   reply_placeholder: "Reply",
   send: "Send",
   send_hint: "Send ({keys})",
-  also: "Also",
   attach_trouble: "Attach {what} of the last minute",
   trouble_requests: "{n} failed requests",
   trouble_request: "1 failed request",
@@ -119,19 +111,6 @@ export const en = {
   thread: "Thread",
   attachment: "Attachment",
 
-  inbox_open: "Open",
-  inbox_closed: "Closed",
-  search: "Search pins",
-  waiting_for_you: "Waiting for you",
-  this_page: "This page",
-  other_pages: "Other pages",
-  nothing_open: "Nothing is open",
-  nothing_open_hint: "Press {key}, point at something and say what should change.",
-  nothing_closed: "Nothing is closed yet",
-  nothing_found: "No pin has these words",
-  replies: "{n} replies",
-  reply_one: "1 reply",
-
   said_answer: "{agent} answered on pin {n}: {text}",
   said_fixed: "Pin {n}: {agent} says it is fixed, please verify",
   said_sent: "Sent",
@@ -142,7 +121,7 @@ export const en = {
   now: "now",
 };
 
-/** @typedef {keyof typeof en | keyof typeof import("./settings.js").words | keyof typeof import("./menu.js").menuWords} TextKey */
+/** @typedef {keyof typeof en | keyof typeof import("./settings.js").words | keyof typeof import("./menu.js").menuWords | keyof typeof import("./inbox.js").inboxWords} TextKey */
 
 let language = "en";
 /** @type {Record<string, string>} */

@@ -3,14 +3,13 @@
 import { barView, measureBar } from "./bar.js";
 import { cardView, why } from "./card.js";
 import { envOf, viewOf } from "./capture.js";
-import { deepFocus, draw, h, isField, route } from "./dom.js";
+import { deepFocus, draw, h, isField, route, setStyle } from "./dom.js";
 import { Layer } from "./layer.js";
 import { Markers } from "./markers.js";
 import { blobOf } from "./outbox.js";
 import { fetchPart } from "./parts.js";
 import { Picker } from "./place.js";
 import { measureCard } from "./position.js";
-import { boxOf } from "./selector.js";
 import { agentOf, plainError, stateWord } from "./states.js";
 import { Store } from "./store.js";
 import { dress } from "./style.js";
@@ -161,6 +160,7 @@ export class App {
     this.store.stop();
     cancelAnimationFrame(this.frame);
     for (const url of this.images.values()) URL.revokeObjectURL(url);
+    this.images.clear();
   }
 
   // --- drawing ------------------------------------------------------------------------------------
@@ -187,6 +187,8 @@ export class App {
 
   /** Reads the page once, then writes. */
   #place() {
+    // The page's zoom is its own.
+    setStyle(this.view, "zoom", `${1 / (this.host.currentCSSZoom || 1)}`);
     const writes = [this.markers.measure(), this.picker.measure(), measureBar(this), measureCard(this)];
     for (const write of writes) write();
   }
@@ -272,7 +274,7 @@ export class App {
   #keyFirst = (event) => {
     if (event.isComposing) return;
     const isOurs = event.composedPath().includes(this.host);
-    if (this.picker.isOn && !event.ctrlKey && !event.metaKey && !event.altKey && (this.picker.key(event) || (event.key.toLowerCase() === "p" && this.#stopPlacing()))) {
+    if (this.picker.isOn && !event.ctrlKey && !event.metaKey && !event.altKey && (this.picker.key(event) || (event.key?.toLowerCase() === "p" && this.#stopPlacing()))) {
       event.preventDefault();
       event.stopImmediatePropagation();
       return;
@@ -307,7 +309,7 @@ export class App {
       m: () => (this.ui.small ? this.restore() : this.minimize()),
       "?": () => this.openSettings(),
     };
-    const act = acts[event.key.toLowerCase()];
+    const act = acts[event.key?.toLowerCase()];
     if (!act) return;
     event.preventDefault();
     act();
@@ -496,21 +498,11 @@ export class App {
   }
 
   /** @param {Draft} draft */
-  async takeShot(draft) {
-    const element = this.markers.element(draft.id, draft.target);
-    this.ui.shooting = draft.id;
-    draft.shotError = undefined;
-    this.draw();
-    try {
-      if (!element) throw new Error(say("gone"));
-      draft.shot = await (await this.rest()).shoot(element, this.view);
-    } catch (error) {
-      draft.shotError = error instanceof Error ? error.message : String(error);
-    }
-    this.ui.shooting = null;
-    if (this.store.drafts.has(draft.id)) this.store.keepDraft(draft);
-    this.draw();
-    this.nodes.get("field")?.focus({ preventScroll: true });
+  takeShot(draft) {
+    this.rest().then(
+      (more) => more.takeShot(this, draft),
+      (error) => this.editDraft(draft, { shotError: error.message }),
+    );
   }
 
   /** @param {boolean} [on] */
@@ -525,16 +517,6 @@ export class App {
       this.draw();
       this.#giveFocusBack(null);
     }
-  }
-
-  /** From a row of the inbox to the pin. @param {Pin} pin */
-  visit(pin) {
-    const element = this.markers.element(pin.id, pin.target);
-    if (element) {
-      const { y, height } = boxOf(element);
-      if (y < 60 || y + height > innerHeight - 120) element.scrollIntoView({ block: "center", behavior: "instant" });
-    }
-    this.openPin(pin.id);
   }
 
   minimize() {
@@ -753,8 +735,14 @@ export class PinboxToolbarElement extends HTMLElement {
     // A page that swaps its body, or closes the dialog we stood in, did not mean us.
     queueMicrotask(() => {
       if (this.isConnected || !this.app) return;
-      if (this.isOwn && !this.isLeaving) this.app.layer.recover();
-      else {
+      const { layer } = this.app;
+      if (this.isOwn && !this.isLeaving) {
+        if (layer.home.isConnected || !document.documentElement) return layer.recover();
+        // The page wrote itself anew, and what listened to the old one may be gone.
+        layer.home = document.documentElement;
+        this.app.stop();
+        this.app.start();
+      } else {
         this.app.stop();
         this.app = null;
       }

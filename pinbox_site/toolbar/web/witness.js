@@ -35,7 +35,11 @@ export class Witness {
     const { original } = this;
     const note = (/** @type {unknown[]} */ parts) => this.#note(this.errors, parts.map(words).join(" "));
     console.error = function (...parts) {
-      note(parts);
+      try {
+        note(parts);
+      } catch {
+        // Another site's window, a proxy: what may not be looked at costs the page nothing.
+      }
       original.apply(console, parts);
     };
     this.wrapped = console.error;
