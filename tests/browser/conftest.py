@@ -79,7 +79,7 @@ class Hub(Place):
     def id(self) -> str:
         return self.state_dir.name
 
-    def ask(self, path: str, body: object = None, token: str | None = None):
+    def ask(self, path: str, body: object = None, token: str | None = None, headers=()):
         """The data of an answer. A body makes it a POST."""
         request = urllib.request.Request(
             self.url + path,
@@ -87,6 +87,7 @@ class Hub(Place):
             headers={
                 "Authorization": f"Bearer {token or self.token}",
                 "Content-Type": "application/json",
+                **dict(headers),
             },
         )
         with urllib.request.urlopen(request, timeout=20) as answer:
@@ -235,6 +236,8 @@ class View:
         box = self.page.locator(selector).bounding_box()
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
         self.page.mouse.click(x, y, **click)
+        if self.page.viewport_size["width"] < 720:  # there a mark is put, and then taken
+            self.page.get_by_role("button", name="Pin here").click()
 
     def send(self) -> None:
         self.card.get_by_role("button", name="Send").click()
@@ -250,10 +253,20 @@ class View:
         )
 
 
+LOOKS = {
+    f"{size} {theme}": {"viewport": pixels, "color_scheme": theme}
+    for size, pixels in (("wide", WIDE), ("narrow", NARROW))
+    for theme in ("light", "dark")
+}
+#: For a test of one of the acceptance points: they hold at both sizes and in both themes.
+in_every_look = pytest.mark.parametrize("page", LOOKS, indirect=True)
+
+
 @pytest.fixture
-def page(browser):
-    """A fresh profile at 1280 × 800. Fails on any error the toolbar throws."""
-    context = browser.new_context(viewport=WIDE, locale="en-GB")
+def page(browser, request):
+    """A fresh profile, at 1280 × 800 and light. Fails on any error the toolbar throws."""
+    look = LOOKS[getattr(request, "param", "wide light")]
+    context = browser.new_context(**look, locale="en-GB")
     context.set_default_timeout(PATIENCE_MS)
     opened = context.new_page()
     errors: list[str] = []

@@ -42,6 +42,9 @@ def test_what_became_of_a_pin_is_said_as_it_was_observed(view, hub, shop):
     hub.ask(f"/sessions/{session['id']}/inject", {})
     view.card.get_by_text("With Claude since").wait_for()
     view.wait(lambda: "With Claude" in view.state())
+    assert view.card.get_by_text("Read by").count() == 0
+    hub.ask(f"/pins/{hub.pins()[0]['id']}", headers={"Pinbox-Session": "claude/k1"})
+    view.card.get_by_text("Read by Claude").wait_for()
     view.page.keyboard.press("Escape")
     view.bar.get_by_role("button", name="More").click()
     view.page.get_by_text("Agents: Claude").wait_for()

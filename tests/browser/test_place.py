@@ -4,11 +4,12 @@ import pytest
 
 from pinbox_site.toolbar import FOLDER
 
-from .conftest import NARROW, View, tag
+from .conftest import NARROW, View, in_every_look, tag
 
 KEYS = "pidrchm? twenty keys"
 
 
+@in_every_look
 def test_the_first_keys_after_the_placing_click_are_all_in_the_box(view, shop):
     view.open(shop)
     view.place("#total")
@@ -18,6 +19,7 @@ def test_the_first_keys_after_the_placing_click_are_all_in_the_box(view, shop):
     assert view.inbox.count() == 0
 
 
+@in_every_look
 def test_the_box_has_the_focus_within_a_tenth_of_a_second(view, shop):
     view.page.add_init_script("""
       addEventListener("click", () => { window.clickedAt = performance.now() }, true);
@@ -51,13 +53,24 @@ def test_a_letter_with_a_modifier_is_not_for_the_toolbar(view, hub, shop, modifi
     assert view.page.locator("pinbox-toolbar .shield").count() == 0
 
 
-def test_letters_typed_into_a_field_of_the_page_are_the_page_s(view, shop):
-    view.open(shop)
-    view.page.locator("#voucher").click()
-    view.page.keyboard.type("pichm")
-    assert view.page.locator("#voucher").input_value() == "pichm"
+FIELDS = (
+    "<input id=field>",
+    "<textarea id=field></textarea>",
+    "<select id=field><option>a<option>p<option>i</select>",
+    "<div id=field contenteditable><b>x</b></div>",
+)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_letters_typed_into_a_field_of_the_page_are_the_page_s(view, hub, site, field):
+    view.open(site.put("/", f"<!doctype html><body>{field}{tag(hub)}"))
+    view.page.locator("#field").focus()
+    view.page.keyboard.type("pichmd?")
+    said = view.page.locator("#field").evaluate("(e) => e.value ?? e.textContent")
+    assert said == ("p" if "select" in field else "pichmd?x" if "div" in field else "pichmd?")
     assert view.page.locator("pinbox-toolbar .shield").count() == 0
     assert view.inbox.count() == 0
+    assert view.page.locator("pinbox-toolbar .puck").count() == 0
 
 
 def test_letters_typed_into_a_card_are_not_the_page_s(view, shop):
@@ -106,6 +119,11 @@ def test_one_pin_may_be_about_several_elements(view, hub, shop):
     assert target["context"]["textRuns"] == ["Honey"]
 
 
+FOCUSED = """() => { const at = document.querySelector("pinbox-toolbar").shadowRoot.activeElement;
+  return at?.textContent || at?.localName }"""
+
+
+@in_every_look
 def test_the_whole_loop_without_a_pointer(view, hub, shop):
     view.open(shop)
     keys = view.page.keyboard
@@ -120,18 +138,68 @@ def test_the_whole_loop_without_a_pointer(view, hub, shop):
     keys.press("Control+Enter")
     view.wait(hub.pins)
     [pin] = hub.pins()
+    hub.says(pin["id"], "Which one?", origin="claude")
+    view.card.get_by_text("Which one?").wait_for()
+    for _ in range(12):
+        if view.page.evaluate(FOCUSED) == "textarea":
+            break
+        keys.press("Tab")
+    keys.type("The one you see")
+    keys.press("Control+Enter")
+    view.wait(lambda: len(hub.ask(f"/pins/{pin['id']}/thread")) == 2)
     hub.says(pin["id"], "Done by me", origin="claude")
     hub.ask(f"/pins/{pin['id']}/resolve", {"by": "agent"})
     view.card.get_by_role("button", name="Looks good").wait_for()
-    focused = "document.querySelector('pinbox-toolbar').shadowRoot.activeElement?.textContent"
     for _ in range(12):
-        if view.page.evaluate(focused) == "Looks good":
+        if view.page.evaluate(FOCUSED) == "Looks good":
             break
         keys.press("Tab")
     keys.press("Enter")
     view.wait(lambda: hub.pins()[0].get("verification"))
     view.card.wait_for(state="detached")
     assert view.page.evaluate("document.activeElement.className") == "pay"
+
+
+def test_keys_take_several_elements_into_one_pin(view, hub, shop):
+    view.open(shop)
+    keys = view.page.keyboard
+    keys.press("p")
+    keys.press("ArrowLeft")  # from the second of three, under the middle of the window
+    keys.press("Shift+Enter")
+    keys.press("ArrowRight")
+    keys.press("ArrowRight")
+    keys.press("Enter")
+    keys.type("Both")
+    keys.press("Control+Enter")
+    view.wait(hub.pins)
+    target = hub.pins()[0]["target"]
+    found = [target["context"]["textRuns"][0]]
+    found += [other["context"]["textRuns"][0] for other in target["targets"]]
+    assert found == ["Honey", "Tea"]
+
+
+def test_the_bar_is_one_stop_and_arrows_go_through_it(view, hub, shop):
+    view.open(shop)
+    keys = view.page.keyboard
+    grip = view.bar.get_by_role("button", name="Pinbox: Connected")
+    grip.focus()
+    named = "document.querySelector('pinbox-toolbar').shadowRoot.activeElement?.getAttribute('aria-label')"
+    seen = []
+    for key in ("ArrowRight", "ArrowRight", "End", "ArrowRight", "ArrowLeft", "Home"):
+        keys.press(key)
+        seen.append(view.page.evaluate(named))
+    bar = ["Pinbox: Connected", None, "Inbox, 0 waiting for you", "More", "Make small"]
+    assert seen == [bar[1], bar[2], bar[4], bar[0], bar[4], bar[0]]
+    keys.press("ArrowRight")
+    hub.pin("drawn anew", target={"url": shop, "selector": "#total"})
+    view.wait(lambda: view.chips.count() == 1)
+    stops = view.bar.locator("button[tabindex='0']")
+    assert stops.count() == 1
+    keys.press("Tab")
+    outside = (
+        "() => !document.querySelector('pinbox-toolbar').shadowRoot.activeElement?.closest('.bar')"
+    )
+    assert view.page.evaluate(outside)
 
 
 def test_escape_takes_a_draft_without_words_back_and_keeps_one_with_words(view, hub, shop):
@@ -330,6 +398,42 @@ def test_failed_requests_and_console_errors_go_along_only_when_they_are_ticked(v
     assert "404 /lost" in context["failedRequests"]
     assert "404 /gone" in context["failedRequests"]
     assert "broken [Object]" in context["consoleErrors"]
+
+
+def test_what_went_wrong_longer_than_a_minute_ago_is_not_offered(view, hub, shop):
+    view.page.clock.install()
+    view.open(shop)
+    view.page.evaluate("console.error('long ago')")
+    view.place("#total")
+    view.card.get_by_role("checkbox").wait_for()
+    view.page.keyboard.press("Escape")
+    view.page.clock.fast_forward(61_000)
+    view.place("#total")
+    view.field.wait_for()
+    assert view.card.get_by_role("checkbox").count() == 0
+
+
+def test_a_name_goes_along_with_what_its_owner_writes(view, hub, shop):
+    view.open(shop)
+    view.page.keyboard.press("?")
+    view.page.get_by_role("textbox", name="Your name").fill("Ada")
+    view.page.keyboard.press("Escape")
+    view.place("#total")
+    view.card.get_by_role("button", name="Your name: Ada").wait_for()
+    view.field.fill("Mine")
+    view.send()
+    view.wait(hub.pins)
+    [pin] = hub.pins()
+    assert pin["author"]["name"] == "Ada"
+    view.page.get_by_role("dialog", name="Pin 1").wait_for()
+    view.field.fill("And mine")
+    view.send()
+    view.wait(lambda: hub.ask(f"/pins/{pin['id']}/thread"))
+    assert hub.ask(f"/pins/{pin['id']}/thread")[0]["origin"] == "Ada"
+    view.page.evaluate("localStorage.clear()")  # somebody else
+    view.page.reload()
+    view.chips.first.click()
+    assert view.card.locator("bdi").all_text_contents() == ["Ada", "Ada"]
 
 
 def test_an_element_is_moved_by_dragging_its_frame(view, hub, shop):

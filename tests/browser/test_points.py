@@ -3,10 +3,13 @@ the card, screen readers, zoom, forced colours, a page that is not delayed.
 """
 
 import base64
+import contextlib
+import re
+import sqlite3
 
 import pytest
 
-from .conftest import NARROW, SHOP, WIDE, tag
+from .conftest import NARROW, SHOP, WIDE, View, in_every_look, tag
 
 STATES = ("Open", "With Claude", "Answered", "To verify", "Closed")
 #: Of 255, and the share of pixels of a mark that must differ by it from every other mark.
@@ -57,10 +60,27 @@ DIFFERENCES = """async ([pictures, visible]) => {
   return found }"""
 
 
-def test_the_five_states_are_told_apart_without_colour_in_every_theme(view, five):
-    view.open(five[0])
-    view.wait(lambda: view.chips.count() == 4, "all but the closed one")
-    view.wait(lambda: any("With Claude" in view.state(i) for i in range(4)))
+@pytest.mark.parametrize("page", ["wide light", "narrow dark"], indirect=True)
+def test_the_states_are_told_apart_without_colour_in_every_theme(view, hub, five):
+    url, pins = five
+    failed = hub.pin("failed", target={"url": url, "selector": ".item:nth-of-type(3)"})
+    with contextlib.closing(sqlite3.connect(hub.database, timeout=20)) as database, database:
+        database.execute(
+            "UPDATE delivery_delivery SET status = 'failed' WHERE pin_id = ?", [failed["id"]]
+        )
+    view.open(url)
+    view.wait(lambda: view.chips.count() == 5, "all but the closed one")
+    view.wait(lambda: any("With Claude" in view.state(i) for i in range(5)))
+    view.wait(lambda: any("Not delivered" in view.state(i) for i in range(5)))
+    view.page.route("**/pins", lambda route: route.abort())
+    view.place("#voucher")
+    view.field.fill("not sent")
+    view.send()
+    view.page.keyboard.press("Escape")
+    unsent = view.page.locator("pinbox-toolbar .chip[aria-label*='Not sent']").get_attribute(
+        "data-pin"
+    )
+    five = (url, [failed["id"], unsent, *pins])
     view.page.keyboard.press("i")
     view.inbox.wait_for()
     session = view.page.context.new_cdp_session(view.page)
@@ -71,7 +91,7 @@ def test_the_five_states_are_told_apart_without_colour_in_every_theme(view, five
         elif view.page.locator("pinbox-toolbar").get_attribute("data-pb") != theme:
             view.page.keyboard.press("d")
         apart = view.page.evaluate(DIFFERENCES, [marks(view, five), VISIBLE])
-        assert len(apart) == 10
+        assert len(apart) == 21
         assert min(apart.values()) >= SHARE, (theme, apart)
 
 
@@ -81,9 +101,15 @@ def test_a_state_has_one_shape_and_one_word_on_chip_card_and_row(view, five):
     view.wait(lambda: view.chips.count() == 4)
     view.wait(lambda: any("With Claude" in view.state(i) for i in range(4)))
     view.page.keyboard.press("i")
+    colour = "(node) => getComputedStyle(node).color"
+    seen = []
     for pin, word in zip(pins, STATES, strict=True):
         view.page.get_by_role("tab", name="Closed" if word == "Closed" else "Open").click()
         row = view.page.locator(f"pinbox-toolbar .row-item[data-pin={pin}]")
+        colours = {row.locator(".mark").evaluate(colour), row.locator(".state").evaluate(colour)}
+        if word != "Closed":  # a closed pin has a chip only while its card is open
+            chip = view.page.locator(f"pinbox-toolbar .chip[data-pin={pin}][aria-expanded=false]")
+            colours.add(chip.locator(".mark").evaluate(colour))
         row.get_by_text(word, exact=True).wait_for()
         row.click()
         view.card.locator("h2").get_by_text(word, exact=True).wait_for()
@@ -94,7 +120,13 @@ def test_a_state_has_one_shape_and_one_word_on_chip_card_and_row(view, five):
         }  # fmt: skip
         chip = view.page.locator(f"pinbox-toolbar .chip[data-pin={pin}]")
         assert word in (chip.get_attribute("aria-label") or "")
+        colours |= {
+            view.card.locator(f"h2 {part}").evaluate(colour) for part in (".mark", ".state")
+        }
+        assert len(colours) == 1, (word, colours)
+        seen.append(colours.pop())
         assert shapes == {chip.locator(".mark").inner_html()}
+    assert len(set(seen)) == 5
 
 
 # --- where the card goes --------------------------------------------------------------------------
@@ -189,34 +221,135 @@ def meet(a, b) -> bool:
 
 # --- failures -------------------------------------------------------------------------------------
 
-SEEN = """() => new Promise((seen) => {
+SEEN = """(name) => new Promise((seen) => {
   const root = document.querySelector("pinbox-toolbar").shadowRoot;
   const since = performance.now();
   const look = () => (root.querySelector(".trouble") ? seen(performance.now() - since) : requestAnimationFrame(look));
-  [...root.querySelectorAll(".composer button")].find((button) => button.textContent.includes("Send")).click();
+  [...root.querySelectorAll(".card button")].find((button) => (button.getAttribute("aria-label") || button.textContent).includes(name)).click();
   look() })"""
 
 
+def writing(view, hub, shop, what: str) -> str:
+    """A card in which one click writes; the name of the button."""
+    if what != "send":
+        pin = hub.pin("from before", target={"url": shop, "selector": "#total"})
+        if what in ("verify", "reopen"):
+            hub.ask(f"/pins/{pin['id']}/resolve", {"by": "agent"})
+    view.open(shop)
+    if what == "send":
+        view.place("#total")
+    else:
+        view.chips.first.click()
+        view.card.get_by_role("log").wait_for()
+    if what in ("send", "reply"):
+        view.field.fill("keep me")
+    return {"resolve": "Resolve", "verify": "Looks good", "reopen": "Reopen"}.get(what, "Send")
+
+
+@in_every_look
 @pytest.mark.parametrize("failure", ["500", "offline"])
-def test_a_failure_is_in_the_card_within_a_second(view, hub, shop, failure):
+@pytest.mark.parametrize("what", ["send", "reply", "resolve", "verify"])
+def test_a_failure_is_in_the_card_within_a_second(view, hub, shop, failure, what):
     took = []
     while (
         len(took) < 3 and min(took, default=1001) > 1000
     ):  # a busy machine is slow once, not thrice
-        view.open(shop)
+        hub.forget()
+        name = writing(view, hub, shop, what)
         if failure == "offline":
             view.page.context.set_offline(True)
         else:
-            view.page.route("**/pins", lambda route: route.fulfill(status=500, json={"ok": False}))
-        view.place("#total")
-        view.page.keyboard.type("keep me")
-        took.append(view.page.evaluate(SEEN))
-        assert view.card.get_by_role("button", name="Retry").count() == 1
-        assert view.card.get_by_text("keep me").count() == 1
+            view.page.route(
+                WRITES,
+                lambda route: (
+                    route.fulfill(status=500, json={"ok": False})
+                    if route.request.method == "POST"
+                    else route.continue_()
+                ),
+            )
+        took.append(view.page.evaluate(SEEN, name))
+        assert view.card.locator(".trouble").get_by_role("button", name="Retry").count() == 1
+        if what in ("send", "reply"):
+            assert view.card.get_by_text("keep me").count() == 1
         view.page.context.set_offline(False)
         view.page.unroute_all()
         view.page.evaluate("localStorage.clear()")  # else the next would wait behind this one
     assert min(took) <= 1000, took
+
+
+#: Where writes go to.
+WRITES = re.compile(r"/(pins|thread|resolve|verify)$")
+
+
+def arrived(hub, what: str) -> int:
+    """How often the hub has what was written."""
+    pins = hub.pins()
+    if what == "send":
+        return len(pins)
+    events = [event["type"] for event in hub.ask(f"/pins/{pins[0]['id']}/events")]
+    wanted = {"reply": "thread.message", "resolve": "pin.resolved"}.get(what, "pin.verified")
+    return events.count(wanted)
+
+
+@pytest.mark.parametrize("what", ["send", "reply", "resolve", "verify", "reopen"])
+def test_no_trouble_on_the_way_loses_or_doubles_what_was_written(view, hub, shop, what):
+    name = writing(view, hub, shop, what)
+    held = []
+
+    def trouble(how):
+        view.page.unroute_all()
+        view.page.route(
+            WRITES,
+            lambda route: how(route) if route.request.method == "POST" else route.continue_(),
+        )
+
+    def intact():
+        if what in ("send", "reply"):
+            view.card.get_by_text("keep me").first.wait_for()
+
+    def refuse(status):
+        error = {"code": "E_CONFLICT", "message": f"no {status}"}
+        return lambda route: route.fulfill(
+            status=status,
+            json={"ok": False, "error": error},
+            headers={"access-control-allow-origin": "*"},
+        )
+
+    retry = view.card.locator(".trouble").get_by_role("button", name="Retry")
+    trouble(refuse(500))
+    view.card.get_by_role("button", name=name).click()
+    view.card.get_by_text("no 500").wait_for()
+    intact()
+    trouble(refuse(409))
+    retry.click()
+    view.card.get_by_text("The hub refused it: no 409").wait_for()
+    intact()
+    # For as long as it takes; and then it is lost.
+    trouble(lambda route: route.abort() if held else held.append(route))
+    retry.click()
+    view.card.get_by_text("Sending").wait_for()
+    intact()
+    view.wait(lambda: held)
+    held[0].abort()
+    view.card.get_by_text("Tried again by itself").wait_for()
+    intact()
+    view.page.reload()
+    view.chips.first.click()
+    intact()
+    assert arrived(hub, what) == 0
+    # Another tab has no such trouble, and sends what this one could not.
+    other = View(view.page.context.new_page()).open(shop)
+    view.wait(lambda: arrived(hub, what) == 1)
+    view.wait(lambda: view.page.evaluate(OUTBOX) == 0)
+    view.wait(lambda: retry.count() == 0)
+    other.page.close()
+    view.page.unroute_all()
+    view.page.reload()
+    view.bar.get_by_role("button", name="Pinbox: Connected").wait_for()
+    assert arrived(hub, what) == 1
+
+
+OUTBOX = "Object.keys(localStorage).filter((key) => key.includes(':out:')).length"
 
 
 # --- screen readers and keys ----------------------------------------------------------------------
@@ -373,6 +506,7 @@ def test_it_keeps_off_what_a_phone_keeps_for_itself(view, hub, shop):
 # --- rest -----------------------------------------------------------------------------------------
 
 
+@in_every_look
 def test_the_page_is_painted_before_the_toolbar_has_come(view, hub, shop):
     held = []
     view.page.route("**/toolbar/toolbar.js", lambda route: held.append(route))
@@ -386,6 +520,7 @@ def test_the_page_is_painted_before_the_toolbar_has_come(view, hub, shop):
     view.bar.wait_for()
 
 
+@in_every_look
 def test_at_rest_it_is_one_small_opaque_object(view, hub, shop):
     hub.pin("open, and nobody's turn", target={"url": shop, "selector": "#total"})
     waiting = hub.pin("answered", target={"url": shop, "selector": "#title"})
@@ -438,3 +573,68 @@ def test_a_tap_on_the_small_button_offers_what_the_bar_does(view, hub, shop):
     puck.click()
     item.filter(has_text="Show the bar").click()
     view.bar.wait_for()
+
+
+def test_the_inbox_has_what_waits_for_you_then_this_page_then_others_newest_first(view, hub, site):
+    url = site.put("/", SHOP.replace("__TOOLBAR__", tag(hub)))
+    here = {"url": url, "selector": "#total"}
+    there = {"url": url + "cart?step=2", "selector": "#sum"}
+    ada = {"userId": "ada", "name": "Ada"}
+    pins = {
+        text: hub.pin(text, target=target, author=ada)["id"]
+        for text, target in (
+            ("here, old", here), ("there, old", there), ("here, answered", here),
+            ("here, new", here), ("there, new", there), ("there, fixed", there),
+        )
+    }  # fmt: skip
+    hub.says(pins["here, answered"], "one")
+    hub.says(pins["here, answered"], "the lemon", origin="claude")
+    hub.ask(f"/pins/{pins['there, fixed']}/resolve", {"by": "agent"})
+    view.open(url)
+    view.bar.get_by_role("button", name="Inbox, 2 waiting for you").wait_for()
+    view.page.keyboard.press("i")
+    view.page.get_by_role("tab", name="Open 6").wait_for()
+    lines = view.inbox.locator("h3, .row-item .text")
+    assert lines.all_text_contents() == [
+        "Waiting for you", "there, fixed", "here, answered",
+        "This page", "here, new", "here, old",
+        "Other pages", "there, new", "there, old",
+    ]  # fmt: skip
+    row = view.inbox.locator(f"[data-pin={pins['here, answered']}]")
+    said = row.locator(".meta").inner_text()
+    for part in ("Answered", "#3", "Claude", "now", "2 replies"):
+        assert part in said
+    assert "Ada" in view.inbox.locator(f"[data-pin={pins['here, new']}] .meta").inner_text()
+    other = view.inbox.locator(f"[data-pin={pins['there, old']}] .where")
+    assert other.inner_text() == "/cart?step=2", "it says that this is another page"
+    find = view.page.get_by_role("searchbox", name="Search pins")
+    for words, found in (("old", ["here, old", "there, old"]), ("LEMON", ["here, answered"])):
+        find.fill(words)
+        view.wait(
+            lambda found=found: view.inbox.locator(".row-item .text").all_text_contents() == found
+        )
+    find.fill("nothing of the kind")
+    view.inbox.get_by_text("No pin has these words").wait_for()
+
+
+@pytest.mark.parametrize("project", ["", "by its project"])
+def test_a_toolbar_to_which_no_hub_was_named_says_so_and_keeps_the_pin(view, hub, site, project):
+    named = f'project="{hub.id}"' if project else ""
+    element = f'<pinbox-toolbar {named} token="{hub.page_token}" lang=en></pinbox-toolbar>'
+    module = f'<script type=module crossorigin src="{hub.url}/toolbar/toolbar.js"></script>'
+    asked = []
+    view.page.on("request", lambda request: asked.append((request.method, request.url)))
+    view.open(site.put("/", SHOP.replace("__TOOLBAR__", element + module)))
+    view.page.get_by_text("No hub").first.wait_for(timeout=2_000)
+    view.place("#total")
+    view.page.keyboard.type("kept")
+    view.send()
+    view.page.keyboard.press("Escape")
+    view.page.get_by_text("1 not sent yet").wait_for()
+    site.put(
+        "/",
+        SHOP.replace("__TOOLBAR__", element.replace(" token", f' hub="{hub.url}" token') + module),
+    )
+    view.page.reload()
+    view.wait(lambda: [pin["text"] for pin in hub.pins()] == ["kept"])
+    view.wait(lambda: view.page.evaluate(OUTBOX) == 0)

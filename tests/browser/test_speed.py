@@ -2,7 +2,7 @@
 
 import pytest
 
-from .conftest import NARROW, WIDE, tag
+from .conftest import NARROW, WIDE, in_every_look, tag
 
 PAGE = "<!doctype html><style>div div{{display:inline-block;width:60px;height:20px}}</style>{body}{tag}"
 #: Milliseconds of work in nine frames out of ten, the layout of what was written included. 16 is a frame at 60 Hz.
@@ -12,6 +12,7 @@ SLOW_FRAME_MS = 50
 ROUNDS = 3
 
 
+@in_every_look
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # seconds: 200 pins, and a browser slowed down four times
 def test_hover_and_scroll_stay_within_a_frame(view, hub, site):
@@ -58,6 +59,7 @@ def _hover_and_scroll(view) -> float:
     return costs[len(costs) * 9 // 10]
 
 
+@in_every_look
 def test_an_answer_is_painted_soon_after_it_was_written(view, hub, shop):
     pin = hub.pin("sum", target={"url": shop, "selector": "#total"})
     view.open(shop)

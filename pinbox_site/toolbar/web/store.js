@@ -160,7 +160,7 @@ export class Store {
 
   /** @param {SecurityPolicyViolationEvent} event */
   #violated = (event) => {
-    if (event.effectiveDirective === "connect-src" && event.blockedURI.startsWith(new URL(this.wire.endpoint).origin)) {
+    if (event.effectiveDirective === "connect-src" && this.wire.endpoint && event.blockedURI.startsWith(new URL(this.wire.endpoint).origin)) {
       this.cspBlocked = true;
       this.#setLink("blocked");
     }
@@ -175,8 +175,8 @@ export class Store {
 
   /** @param {Link} link */
   #setLink(link) {
-    // A hub that speaks another protocol stays one until the page is loaded again.
-    if (this.link === link || this.link === "outdated") return;
+    // A hub that speaks another protocol stays one until the page is loaded again, and so does none.
+    if (this.link === link || this.link === "outdated" || !this.wire.endpoint) return;
     this.link = link;
     this.changed();
   }

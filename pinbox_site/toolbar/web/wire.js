@@ -111,7 +111,8 @@ export class Wire {
     /** @type {any} */
     let answer;
     try {
-      const response = await send(this.endpoint + path, {
+      // Not a path alone: without a hub it would be asked of the page's own site.
+      const response = await send(new URL(this.endpoint + path), {
         ...init,
         headers: { ...init.headers, authorization: `Bearer ${this.token}` },
         credentials: "omit",
@@ -145,7 +146,7 @@ export class Wire {
 /** @param {string} endpoint @returns {string} without query, hash and closing slash; "" when it is no http address */
 function plainEndpoint(endpoint) {
   try {
-    const place = new URL(endpoint, location.href);
+    const place = new URL(endpoint || "about:", location.href);
     if (place.protocol !== "http:" && place.protocol !== "https:") return "";
     return (place.origin + place.pathname).replace(/\/+$/, "");
   } catch {
