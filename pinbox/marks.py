@@ -121,7 +121,8 @@ class Files:
 
         Only what is written in the project and becomes HTML is.
         """
-        if not path or not os.path.isabs(path):
+        # A loader's folder may be relative; a template that is no file has a name all the same.
+        if not path or not (os.path.isabs(path) or os.path.isfile(path)):
             return ""
         relative = os.path.relpath(os.path.realpath(path), self.root)
         *folders, last = relative.split(os.sep)

@@ -108,6 +108,14 @@ def test_a_template_that_is_no_file_has_none(tmp_path, path):
     assert marks.Files(tmp_path).name(path) == ""
 
 
+def test_a_file_named_from_the_current_directory_has_a_name(tmp_path, monkeypatch):
+    """As `Jinja2Templates(directory="templates")` names them."""
+    (tmp_path / "shop" / "templates").mkdir(parents=True)
+    (tmp_path / "shop" / "templates" / "a.html").touch()
+    monkeypatch.chdir(tmp_path / "shop")
+    assert marks.Files(tmp_path).name("templates/a.html") == "shop/templates/a.html"
+
+
 def test_a_project_behind_a_link_is_the_same_project(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
