@@ -46,7 +46,8 @@ def db_writable(root: Path | None, away: ThrowAway) -> Finding:
         return skip(NAME, "no project here")
     path = path_in(root)
     if not path.exists():
-        return skip(NAME, f"{path} is not there yet; the first command makes it")
+        skipped = skip(NAME, f"{path} is not there yet; the first command makes it")
+        return _takes_no_files(path.parent) or skipped
     if not path.stat().st_size:
         return skip(NAME, f"{path} is empty; the hub makes its tables when it starts")
     if not os.access(path, os.R_OK):
@@ -72,17 +73,24 @@ def db_writable(root: Path | None, away: ThrowAway) -> Finding:
     for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
         if file.exists() and not os.access(file, os.W_OK):
             return fail(NAME, f"{file} cannot be written", f"chmod u+w {file}")
-    try:
-        machine.takes_files(path.parent)
-    except OSError as error:
-        return fail(
-            NAME,
-            f"{path.parent} takes no files: {error.strerror}",
-            f"make {path.parent} writable, or free some space",
-        )
+    refused = _takes_no_files(path.parent)
+    if refused is not None:
+        return refused
     if seen.pins is None:
         return ok(NAME, f"{size}: whole; the hub brings it up to date when it starts next")
     return ok(NAME, f"{size}, {render.count(seen.pins, 'pin')}: whole, and can be written")
+
+
+def _takes_no_files(folder: Path) -> Finding | None:
+    """What is wrong with the folder, or while it is not there with the one it would be made in."""
+    while not os.path.lexists(folder):
+        folder = folder.parent
+    try:
+        machine.takes_files(folder)
+    except OSError as error:
+        said = f"{folder} takes no files: {error.strerror}"
+        return fail(NAME, said, f"make {folder} writable, or free some space")
+    return None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -451,6 +451,22 @@ def test_no_database_yet_is_nothing_to_look_at(repository, away):
     assert checked(repository, away).status == "skip"
 
 
+def test_no_database_yet_where_none_can_be_made_fails(repository, away):
+    place = repository.root / ".pinbox"
+    place.write_text("")
+    found = checked(repository, away)
+    assert (found.status, found.hint) == ("fail", f"make {place} writable, or free some space")
+
+
+def test_no_database_yet_in_a_read_only_project_fails(repository, away):
+    repository.root.chmod(0o500)
+    if os.access(repository.root, os.W_OK):
+        pytest.skip("root writes everywhere")
+    found = checked(repository, away)
+    repository.root.chmod(0o700)
+    assert f"{repository.root} takes no files" in found.detail
+
+
 @pytest.mark.parametrize("offset", [0, 4096, "end"])
 def test_a_damaged_database_fails_and_says_how_to_go_on(repository, away, offset):
     path = make_database(repository.root)
