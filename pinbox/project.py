@@ -315,11 +315,13 @@ def _private_folder(folder: Path) -> None:
 
 def cannot_write(path: Path, error: OSError) -> PinboxError:
     """The one sentence for a disk that does not take our files."""
-    return PinboxError(
-        "E_INTERNAL",
-        f"cannot write {path}: {error.strerror or error}",
-        "make that folder writable or free some space; XDG_STATE_HOME moves the hub's state",
-    )
+    folder = path
+    while not os.path.isdir(folder) and folder != folder.parent:
+        folder = folder.parent
+    hint = f"make {folder} writable, or free some space"
+    if path.is_relative_to(state_home()):
+        hint += "; XDG_STATE_HOME moves the hub's state"
+    return PinboxError("E_INTERNAL", f"cannot write {path}: {error.strerror or error}", hint)
 
 
 _users_umask = -1

@@ -223,6 +223,13 @@ def test_a_folder_that_cannot_be_made_is_one_error_with_a_hint(tmp_path, monkeyp
     assert "XDG_STATE_HOME" in str(caught.value.hint)
 
 
+def test_a_pinbox_folder_that_cannot_be_made_is_no_matter_of_the_state_folder(tmp_path):
+    (tmp_path / ".pinbox").write_text("")
+    with pytest.raises(PinboxError) as caught:
+        project.pinbox_dir(tmp_path)
+    assert caught.value.hint == f"make {tmp_path} writable, or free some space"
+
+
 def test_a_failed_write_is_one_error_and_keeps_the_old_file(tmp_path):
     """A limit on file size is the portable way to have a full disk."""
     (tmp_path / "file").write_bytes(b"old")
