@@ -156,11 +156,11 @@ def _verb(words: list[str]) -> tuple[Verb | None, list[str]]:
 
 def _unknown_verb(word: str) -> PinboxError:
     visible = [verb.name.partition(" ")[0] for verb in all_verbs() if not verb.hidden]
-    close = nearest(word, [*visible, "help"])
+    close = nearest(word, [*visible, "help", "--version"])
     return PinboxError(
         "E_INVALID_INPUT",
         f"unknown command: {shown(word)}{f'; did you mean {close}?' if close else ''}",
-        f"pinbox {close} --help" if close and close != "help" else "pinbox --help",
+        f"pinbox {close} --help" if close in visible else "pinbox --help",
     )
 
 

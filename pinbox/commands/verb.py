@@ -208,8 +208,10 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that `word` most looks like, if any does."""
     import difflib  # an error path: a verb typed right does not pay its 3 ms
 
-    found = difflib.get_close_matches(word[:60], list(known), n=1, cutoff=0.6)
-    return found[0] if found else None
+    # Without the dashes, which all options have in common.
+    names = {name.lstrip("-"): name for name in known}
+    found = difflib.get_close_matches(word[:60].lstrip("-"), names, n=1, cutoff=0.6)
+    return names[found[0]] if found else None
 
 
 def _instead_of(word: str, known: Iterable[str]) -> str:

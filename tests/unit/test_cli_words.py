@@ -71,6 +71,7 @@ def test_a_value_may_hold_an_equals_sign():
         (["a", "b", "c"], "unexpected argument: 'c' (a text of several words goes in quotes)"),
         (["a", "--nite", "x"], "unknown option: '--nite'; did you mean --note?"),
         (["a", "--zzz"], "unknown option: '--zzz'"),
+        (["a", "--jason"], "unknown option: '--jason'; did you mean --json?"),
         (["a", "-1px off"], "unknown option: '-1px off'; a text that begins with - goes after --:"),
         (["a", "--note"], "--note needs a value"),
         (["a", "--note", "--hook"], "--note needs a value"),
@@ -81,6 +82,10 @@ def test_a_value_may_hold_an_equals_sign():
 )
 def test_a_word_that_is_not_understood_is_refused(words, said):
     assert said in refusal(*words)
+
+
+def test_the_dashes_alone_make_no_option_a_likely_one():
+    assert "did you mean" not in refusal("a", "--open")
 
 
 @pytest.mark.parametrize(
@@ -169,6 +174,7 @@ def test_help_and_version_are_an_envelope_when_json_is_said(capfd):
         ),
         (["zzzz"], "unknown command: 'zzzz'", "pinbox --help"),
         (["serv"], "unknown command: 'serv'", "pinbox --help"),
+        (["version"], "unknown command: 'version'; did you mean --version?", "pinbox --help"),
         (["help", "lst"], "unknown command: 'lst'; did you mean list?", "pinbox list --help"),
         (["help", "list", "pins"], "unexpected argument: 'pins'", "pinbox help"),
         (
