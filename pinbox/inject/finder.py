@@ -115,6 +115,8 @@ class Finder:
             else:
                 self._deaf = state.instance if state is not None else ""
                 self._begin()
+                if state is None:
+                    self.say_once("the hub is started: load the page again, it has the toolbar")
                 self._deaf = ""
             self._read_at = float("-inf")
         except Exception as error:

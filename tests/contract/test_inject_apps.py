@@ -217,7 +217,7 @@ def cold(tmp_path: Path) -> Iterator[Project]:
 
 
 @pytest.mark.parametrize("kind", ["django", "flask", "starlette"])
-def test_the_first_page_starts_a_hub_and_does_not_wait_for_it(kind, cold):
+def test_the_first_page_starts_a_hub_and_does_not_wait_for_it(kind, cold, caplog):
     with SITES[kind](cold.path) as site:
         started = time.monotonic()
         first = site.get("/")
@@ -229,6 +229,9 @@ def test_the_first_page_starts_a_hub_and_does_not_wait_for_it(kind, cold):
         assert first.header("etag") is None
         wait_until(lambda: SCRIPT.search(site.get("/").body), timeout=30, what="a hub is known")
         assert tag_of(site.get("/"))["data-token"] == read_hub(cold.path).page_token
+        wait_until(lambda: caplog.messages, what="a line in the log")
+    # The developer looks at a page without a toolbar.
+    assert [text for text in caplog.messages if "load the page again" in text]
 
 
 def test_a_page_that_stays_open_is_told_that_there_is_no_hub_yet(cold):
