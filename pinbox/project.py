@@ -278,6 +278,12 @@ def pinbox_dir(project: Path | str) -> Path:
     from pathlib import Path
 
     folder = Path(project, FOLDER)
+    if not os.path.isdir(project):  # it was moved away or removed, and is not to come back empty
+        raise PinboxError(
+            "E_INVALID_INPUT",
+            f"the project's folder {project} is gone",
+            "run pinbox where it is now",
+        )
     _private_folder(folder)
     ignore = folder / ".gitignore"
     if not ignore.exists():
