@@ -9,14 +9,20 @@ import json
 import logging
 import os
 import random
-from collections.abc import Mapping
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anyio
+import mcp_types as types
 from anyio import to_thread
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
@@ -48,10 +54,14 @@ _MAX_FRAME_BYTES: Final = 4 * 1024 * 1024
 #: Events before the newest that are looked at when the first hub is found: those among them count
 #: that happened after this server started.
 _LOOK_BACK: Final = 500
+#: Seconds after the end of stdin in which a client has to have read what it asked for.
+_DRAIN_S: Final = 10.0
 
 
 def serve(folder: Path, *, allow_mutations: bool) -> None:
     """Serve until stdin ends."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C would wait for a line on stdin
     # What the libraries have to say may quote a message.
     for name in ("mcp", "websockets"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -82,8 +92,61 @@ async def _serve(folder: Path, allow_mutations: bool) -> None:
         allow_mutations=allow_mutations,
         own_origin=hubs.origin_of(*acting) if acting else None,
     )
-    async with stdio_server() as (reading, writing):
+    lines = _Lines()
+    async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (reading, writing):
+        lines.answer = writing.send
         await made.run(reading, writing, made.create_initialization_options())
+
+
+class _Lines:
+    """Stdin as the SDK reads it, line by line. A request that it would drop without a word, for
+    which a client would wait in vain, is mended or refused.
+    """
+
+    answer: Callable[[SessionMessage], Awaitable[None]]
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        stdin = TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace")
+        async for line in anyio.wrap_file(stdin):
+            if _is_message(line):
+                yield line
+                continue
+            mended = _with_whole_characters(line)
+            if _is_message(mended):
+                yield mended
+            elif (request_id := _id_of_request(mended)) is not None:
+                said = types.ErrorData(code=types.INVALID_REQUEST, message="no valid request")
+                refusal = types.JSONRPCError(jsonrpc="2.0", id=request_id, error=said)
+                await self.answer(SessionMessage(refusal))
+        end = threading.Timer(_DRAIN_S, os._exit, (0,))  # a client may not be reading at all
+        end.daemon = True
+        end.start()
+
+
+def _is_message(line: str) -> bool:
+    try:
+        types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _with_whole_characters(line: str) -> str:
+    """JSON with U+FFFD for each half of a surrogate pair: what cuts words may leave one."""
+    try:
+        text = json.dumps(json.loads(line), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return line
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _id_of_request(line: str) -> str | int | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    found = value.get("id") if isinstance(value, dict) and "method" in value else None
+    return found if isinstance(found, str | int) and not isinstance(found, bool) else None
 
 
 def _request(

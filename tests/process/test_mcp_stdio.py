@@ -1,6 +1,8 @@
 """`pinbox mcp` as agents run it: spawned in a project, spoken to by the protocol's own client."""
 
+import contextlib
 import json
+import signal
 import subprocess
 
 import anyio
@@ -20,6 +22,7 @@ from tests.mcp_clients import (
     run,
     subscribed,
 )
+from tests.process.conftest import PYTHON
 from tests.wait import wait_until
 
 pytestmark = [pytest.mark.process]
@@ -178,10 +181,92 @@ def test_words_that_look_like_options_are_only_words(daemon):
     run(main)
 
 
-def test_an_old_client_s_handshake_is_answered_and_stdout_has_nothing_else(daemon):
-    def line(**message):
-        return json.dumps({"jsonrpc": "2.0", **message}) + "\n"
+def line(**message):
+    return json.dumps({"jsonrpc": "2.0", **message}) + "\n"
 
+
+HELLO = line(
+    id=1,
+    method="initialize",
+    params={
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "by hand", "version": "0"},
+    },
+) + line(method="notifications/initialized")
+
+
+@contextlib.contextmanager
+def by_hand(place, command=None):
+    """A server that was greeted; gone at the end."""
+    with subprocess.Popen(
+        command or place.command("mcp", ALLOWED),
+        cwd=place.project,
+        env=place.environ,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        try:
+            process.stdin.write(HELLO)
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["id"] == 1
+            yield process
+        finally:
+            process.kill()
+
+
+def test_no_request_is_left_without_an_answer(daemon):
+    pin_id = pinbox(daemon, "pin", "x")["id"]
+    reply = {"name": "pinbox_reply", "arguments": {"id": pin_id, "text": "half \ud83d, 😀"}}
+    lines = [
+        "no JSON\n",
+        '{"a":' * 20_000 + "\n",
+        '{"jsonrpc":"2.0","id":9}\n',
+        line(id=2, method="tools/call", params=[]),
+        line(id=3, method="tools/call", params=reply),
+    ]
+    with by_hand(daemon) as process:
+        process.stdin.write("".join(lines))
+        process.stdin.flush()
+        refused, replied = (json.loads(process.stdout.readline()) for _ in range(2))
+    assert (refused["id"], refused["error"]["code"]) == (2, -32600)
+    assert replied["id"] == 3
+    thread = pinbox(daemon, "show", pin_id)["thread"]
+    assert [message["text"] for message in thread] == ["half \ufffd, 😀"]
+
+
+def test_an_interrupt_ends_it_at_once_and_says_nothing(daemon):
+    with by_hand(daemon) as process:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_S) == -signal.SIGINT
+        assert process.stdout.read() == ""
+
+
+def test_it_outlives_no_client_that_stopped_reading(daemon):
+    served = (
+        "import sys; from pathlib import Path; from pinbox import hub; "
+        "sys.path.append(str(hub.hub_folder())); from pinbox_site.mcp import stdio; "
+        "stdio._DRAIN_S = 0.5; stdio.serve(Path.cwd(), allow_mutations=False)"
+    )
+    with by_hand(daemon, [PYTHON, "-I", "-c", served]) as process:
+        process.stdin.write("".join(line(id=n, method="tools/list") for n in range(2, 100)))
+        process.stdin.close()
+        process.wait(PATIENCE_S)
+
+
+def test_a_project_that_was_moved_away_does_not_come_back_empty(place):
+    async def main():
+        async with over_stdio(place) as client:
+            place.project.rename(place.project.with_name("moved"))
+            error = error_of(await client.call_tool("pinbox_summary", {}))
+            assert "is gone" in error["message"]
+
+    run(main)
+    assert not place.project.exists()
+
+
+def test_an_old_client_s_handshake_is_answered_and_stdout_has_nothing_else(daemon):
     hello = {
         "protocolVersion": "2024-11-05",
         "capabilities": {},
