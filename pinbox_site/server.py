@@ -126,6 +126,7 @@ class HubSocket(WebSocketProtocol):  # type: ignore[misc]
         self.has_room = asyncio.Event()
         self.has_room.set()
         self._full_since: float | None = None
+        self._unanswered: bytes | None = None
         self._drained_at = self._pinged_at = 0.0
         # The HTTP channel that this connection was is told otherwise, and stops reading from it.
         self.transport.unregisterProducer()
@@ -142,9 +143,19 @@ class HubSocket(WebSocketProtocol):  # type: ignore[misc]
         self._full_since = None
         self._drained_at = reactor.seconds()
         self.has_room.set()
+        if self._unanswered is not None:
+            self.onPing(self._unanswered)
 
     def stopProducing(self) -> None:
         self.has_room.set()
+
+    def onPing(self, payload: bytes) -> None:
+        """Who asks and does not read gets one answer, to its last ping, once there is room."""
+        if self._full_since is None:
+            self._unanswered = None
+            super().onPing(payload)
+        else:
+            self._unanswered = payload
 
     def onMessage(self, payload: bytes, isBinary: bool) -> None:
         if self.application_queue.qsize() < _MAX_WAITING:

@@ -174,6 +174,27 @@ def test_a_peer_that_gives_no_sign_of_life_is_dropped(place):
         page.leave()
 
 
+def test_who_asks_and_does_not_read_fills_no_memory(place):
+    place.run("list")
+    with handshake(place) as deaf:
+        deaf.sendall(frame(b'{"type":"hello","protocol":1,"consumerId":"deaf","lastSeq":0}'))
+        wait_until(lambda: toolbars(place) == 1)
+        pid = place.state().pid
+        before = memory(pid)
+        for _ in range(200):
+            deaf.sendall(1000 * ping(b"p" * 125))
+        deaf.sendall(ping(b"the last one"))
+        assert memory(pid) - before < 8 * MIB
+        received = bytearray()
+        while not received.endswith(b"\x8a\x0cthe last one"):
+            received += deaf.recv(64 * KIB)
+        assert received.count(b"p" * 125) < 100_000
+
+
+def ping(payload):
+    return b"\x89" + frame(payload)[1:]
+
+
 def handshake(place):
     """A bare connection that has become a socket and answers nothing."""
     state = place.state()
