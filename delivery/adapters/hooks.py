@@ -4,12 +4,13 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from pinbox.agents import AGENTS
 from sessions_app.liveness import Process
 
 from . import DeliveryFailed, Outcome, Parcel, Presence, Target
 
-#: Agents whose hooks ask for what is new.
-HOOK_AGENTS: Final = frozenset(("claude", "codex", "hermes"))
+#: Agents whose hooks ask for what is new. OpenClaw's plugin asks too, but it can be woken first.
+HOOK_AGENTS: Final = frozenset(AGENTS) - {"openclaw"}
 
 
 class HooksAdapter:

@@ -5,8 +5,12 @@ import os
 
 import pytest
 
+from delivery.adapters import openclaw
+from delivery.adapters.hooks import HOOK_AGENTS
 from pinbox.agents import AGENTS, INSTALLS, RESUMES
 from pinbox.agents.pieces import Assets, Block, JsonFile, YamlItem
+from pinbox.checks import machine, registered
+from pinbox.contract import AGENT_SESSION_ENV
 from pinbox.install import command, guide, kinds, planning
 from pinbox.install.block_text import END, START
 from pinbox.install.planning import Options
@@ -76,6 +80,16 @@ def test_each_module_is_known_by_its_own_name():
     for registry in (AGENTS, INSTALLS, RESUMES):
         assert all(name == module.NAME for name, module in registry.items())
     assert AGENTS.keys() <= INSTALLS.keys()
+
+
+def test_an_agent_of_the_registry_is_known_wherever_it_has_to_be():
+    assert set(AGENT_SESSION_ENV.values()) <= AGENTS.keys()
+    # `doctor` looks for every one that calls us.
+    assert set(machine.AGENTS) == registered.FINDERS.keys() == registered.TRUST.keys()
+    assert AGENTS.keys() == registered.FINDERS.keys()
+    # What is delivered to it is either fetched by its hooks or pushed.
+    assert AGENTS.keys() == HOOK_AGENTS | {openclaw.AGENT}
+    assert RESUMES.keys() <= AGENTS.keys()
 
 
 @pytest.mark.parametrize("name", EVERY)

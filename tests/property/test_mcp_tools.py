@@ -107,6 +107,15 @@ def test_a_fault_of_ours_is_a_result_that_quotes_nothing(error):
     assert "secret" not in result.content[0].text
 
 
+def test_a_hub_that_never_answers_is_not_waited_for(monkeypatch):
+    async def never(*_, **__):
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(tools, "CALL_S", 0.05)
+    result = call("pinbox_summary", {}, never)
+    assert json.loads(result.content[0].text)["code"] == "E_HUB_UNREACHABLE"
+
+
 def test_a_hub_s_error_comes_with_its_code_message_and_hint():
     error = PinboxError("E_HUB_UNREACHABLE", "no hub", "pinbox status")
     result = call("pinbox_summary", {}, Hub({"/summary": error}))
