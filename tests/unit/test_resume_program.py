@@ -163,7 +163,8 @@ def test_what_a_program_leaves_in_its_group_ends_with_it(tmp_path):
 
 def test_a_pipe_held_open_by_a_stranger_delays_nobody(tmp_path):
     """A daemon in a session of its own is not ours to end, and need not close our pipe."""
-    script = f"{shlex.quote(sys.executable)} -c '{DAEMON}' & wait; until [ -s daemon ]; do :; done; exit 0"
+    daemon = f"{shlex.quote(sys.executable)} -c '{DAEMON}'"
+    script = f"{daemon} & wait; until [ -s daemon ]; do :; done; exit 0"
     began = time.monotonic()
     ended = shell(tmp_path, script)
     seconds = time.monotonic() - began
