@@ -37,7 +37,7 @@ def export(args: Args) -> Answer:
     level = args["detail"]
     thread = (lambda _: ()) if level == "compact" else threads(hub, pins)
     text = markdown(pins, level, thread)
-    return Answer(pins, lambda: (text, ""), bare=True)
+    return Answer(pins, lambda: (text, "" if pins else render.count(0, "pin")), bare=True)
 
 
 def threads(hub: Hub, pins: Sequence[dict[str, Any]]) -> Callable[[str], Sequence[dict[str, Any]]]:

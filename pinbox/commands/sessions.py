@@ -256,7 +256,7 @@ VERBS = (
         trailer,
         options=(
             Option("--commit", "REV", "the commit, else HEAD", default="HEAD"),
-            Option("--hook", "", "as git's hook: never fail, and speak only of what was done"),
+            Option("--hook", "", "as git's hook: never fail, speak only of pins that are named"),
         ),
         about="git's post-commit hook runs this.",
     ),

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _GIT_TIMEOUT_S: Final = 30.0
 #: seconds that a commit waits for its hook at most; a cold start of the hub takes one or two
 _HOOK_DEADLINE_S: Final = 10.0
+#: why a pin is passed over, by the hub's answer
+_SKIPPED: Final = {"E_NOT_FOUND": "unknown here", "E_CONFLICT": "resolved already"}
 #: how a commit comes about again that was made earlier, in the reflog's words
 _REPLAYS: Final = ("rebase", "pull", "cherry-pick", "commit (cherry-pick)", "revert", "am")
 
@@ -48,10 +50,12 @@ def trailer(args: Args) -> Answer:
         return _in_hook(revision)
     commit = _commit(revision)
     resolved: list[str] = []
-    skipped: list[str] = []
+    skipped: dict[str, str] = {}
     _resolve(commit, connect, resolved, skipped)
-    talk = "\n".join(_line(pin_id, commit) for pin_id in resolved)
-    return Answer({"resolved": resolved, "skipped": skipped}, lambda: ("", talk))
+    lines = [_line(pin_id, commit) for pin_id in resolved]
+    lines += [f"skipped {pin_id}: {why}" for pin_id, why in skipped.items()]
+    talk = "\n".join(lines) or f"{commit.sha[:7]} says of no pin that it fixes it"
+    return Answer({"resolved": resolved, "skipped": list(skipped)}, lambda: ("", talk))
 
 
 def _line(pin_id: str, commit: Commit) -> str:
@@ -59,9 +63,11 @@ def _line(pin_id: str, commit: Commit) -> str:
 
 
 def _resolve(
-    commit: Commit, connect: Callable[[], Hub], resolved: list[str], skipped: list[str]
+    commit: Commit, connect: Callable[[], Hub], resolved: list[str], skipped: dict[str, str]
 ) -> None:
-    """Resolve what the commit fixes. The lists fill on the way, for one who is interrupted."""
+    """Resolve what the commit fixes. What became of it is written down on the way, for one who is
+    interrupted; of what is skipped, the reason.
+    """
     from pinbox import trailers
 
     ids = trailers.pins_fixed_by(commit.message)
@@ -73,13 +79,13 @@ def _resolve(
     for pin_id in ids:
         try:
             if not is_new and _reopened_since(hub, pin_id, commit):
-                skipped.append(pin_id)
+                skipped[pin_id] = "reopened after that commit was made"
                 continue
             hub.request("POST", hubs.pin_path(pin_id, "resolve"), body)
         except PinboxError as error:
-            if error.code not in ("E_NOT_FOUND", "E_CONFLICT"):
+            if error.code not in _SKIPPED:
                 raise
-            skipped.append(pin_id)
+            skipped[pin_id] = _SKIPPED[error.code]
         else:
             resolved.append(pin_id)
 
@@ -104,13 +110,17 @@ def _in_hook(revision: str) -> Answer:
         raise PinboxError("E_HUB_UNREACHABLE", "the hub does not answer")
 
     resolved: list[str] = []
+    skipped: dict[str, str] = {}
     lines: list[str] = []
     commit = None
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, _HOOK_DEADLINE_S)
     try:
         commit = _commit(revision)
-        _resolve(commit, partial(connect, timeout_s=_HOOK_DEADLINE_S), resolved, [])
+        _resolve(commit, partial(connect, timeout_s=_HOOK_DEADLINE_S), resolved, skipped)
+        unknown = [pin_id for pin_id, why in skipped.items() if why == _SKIPPED["E_NOT_FOUND"]]
+        if unknown and _is_new(commit.sha):  # mistyped, most likely
+            lines = [f"pinbox: not resolved: no pin {pin_id} is known here" for pin_id in unknown]
     except PinboxError as error:
         if commit is not None:
             lines = [

@@ -229,6 +229,12 @@ def test_a_commit_resolves_the_pins_it_says_it_fixes(project):
     resolution = project.data("show", pin_id)["pin"]["resolution"]
     assert (resolution["commit"], resolution["by"]) == (sha, "human")
     assert f"commit    {sha}\n" in project.see("show", pin_id).out
+    said = project.see("session", "trailer").err
+    assert said.splitlines() == [
+        f"skipped {pin_id}: resolved already",
+        f"skipped {done_already}: resolved already",
+        "skipped pin_zzzzzzzzzz: unknown here",
+    ]
 
 
 def test_a_commit_made_in_an_agent_s_shell_is_the_agent_s(project):
@@ -245,6 +251,7 @@ def test_a_commit_without_pins_starts_no_hub(tmp_path):
     project = Project(tmp_path)
     commit(project, "nothing to see")
     assert project.data("session", "trailer") == {"resolved": [], "skipped": []}
+    assert "says of no pin that it fixes it" in project.see("session", "trailer").err
     assert not (tmp_path / ".pinbox").exists()
 
 

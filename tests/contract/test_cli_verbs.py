@@ -401,6 +401,14 @@ def test_a_list_longer_than_a_pipe_holds_arrives_whole(project):
 # --- export ---------------------------------------------------------------------------------------
 
 
+def test_an_export_of_nothing_says_so_to_a_person_only(tmp_path):
+    empty = Project(tmp_path)
+    seen, piped = empty.see("export"), empty.run("export")
+    empty.run("stop")
+    assert (seen.out, seen.err) == ("", "0 pins\n")
+    assert (piped.out, piped.err) == ("", "")
+
+
 def test_export_is_markdown_into_a_pipe_and_json_when_asked(project):
     pin_id = project.pin("export me", "--url", "http://localhost:3000/e")
     project.data("reply", pin_id, "said")

@@ -56,13 +56,17 @@ def test_a_commit_resolves_the_pin_it_fixes_with_its_full_hash(living):
     assert found["resolution"]["by"] == "human"
 
 
-def test_every_pin_is_named_and_unknown_ones_are_passed_over(living):
+def test_every_pin_is_named_and_so_is_one_that_is_unknown(living):
     one, two = drop(living), drop(living)
     said = living.commit(f"Grow\n\nFixes: {one}, pin_0000000000 and {two}")
     assert said.splitlines() == [
         f"pinbox: resolved {one} ({head(living)[:7]})",
         f"pinbox: resolved {two} ({head(living)[:7]})",
+        "pinbox: not resolved: no pin pin_0000000000 is known here",
     ]
+    # The same commit come again says nothing of it: it may be somebody else's.
+    again = living.run("git", "commit", "-q", "--amend", "--no-edit")
+    assert (again.returncode, again.stderr) == (0, b"")
 
 
 def test_an_agents_commit_is_resolved_by_the_agent(living):
