@@ -46,6 +46,8 @@ _PAGES: Final = re.compile(
 )
 #: Folders of templates that become letters, which no page shows.
 _LETTERS: Final = frozenset(("email", "emails", "mail", "mails", "mailer", "newsletter"))
+#: Filters of Jinja2 that leave the tags in a text as they are.
+_KEEPING: Final = frozenset(("d", "default", "indent", "safe", "trim"))
 _INSTALLED: Final = frozenset(("site-packages", "dist-packages", "node_modules"))
 
 
@@ -290,6 +292,14 @@ def mark_jinja(environment: Environment, files: Files) -> None:
             _mark_statements(node, files.name(self.filename), nodes)
             super().visit_Template(node, frame)
 
+        # An environment's `finalize` is for values, and was never given a template's own text.
+
+        def _output_child_pre(self, node: Any, frame: Any, finalize: Any) -> None:
+            super()._output_child_pre(node, frame, _for_text(node, finalize))
+
+        def _output_child_post(self, node: Any, frame: Any, finalize: Any) -> None:
+            super()._output_child_post(node, frame, _for_text(node, finalize))
+
     class MarkedTemplate(template):  # type: ignore[valid-type, misc]
         def render(self, *args: Any, **kwargs: Any) -> str:
             with _top_level():
@@ -337,10 +347,7 @@ def jinja_pause(is_begin: bool) -> str:
 def _mark_statements(node: Any, file: str, nodes: Any) -> None:
     """Replace the texts below `node`, but in what may be escaped, kept or counted by others."""
     if isinstance(node, nodes.FilterBlock):
-        first, last = (
-            nodes.Output([_call(jinja_pause, [begin], node.lineno, nodes)], lineno=node.lineno)
-            for begin in (True, False)
-        )
+        first, last = (nodes.Output([call], lineno=node.lineno) for call in _pause(node, nodes))
         node.body = [first, *node.body, last]
         return
     if isinstance(node, nodes.AssignBlock):
@@ -350,14 +357,30 @@ def _mark_statements(node: Any, file: str, nodes: Any) -> None:
     ):
         return  # the block of an extension
     if isinstance(node, nodes.Output):
-        node.nodes = [
-            _call_for(part, file, nodes) if isinstance(part, nodes.TemplateData) else part
-            for part in node.nodes
-        ]
+        parts: list[Any] = []
+        for part in node.nodes:
+            if isinstance(part, nodes.TemplateData):
+                parts.append(_call_for(part, file, nodes))
+            elif _filters_a_call(part, nodes):
+                begin, end = _pause(part, nodes)
+                parts += [begin, part, end]
+            else:
+                parts.append(part)
+        node.nodes = parts
         return
     for child in node.iter_child_nodes():
         if isinstance(child, nodes.Stmt):
             _mark_statements(child, file, nodes)
+
+
+def _filters_a_call(node: Any, nodes: Any) -> bool:
+    """Whether a filter may get the markup of a macro."""
+    is_filter = isinstance(node, nodes.Filter) and node.name not in _KEEPING
+    return is_filter and node.find(nodes.Call) is not None
+
+
+def _pause(node: Any, nodes: Any) -> list[Any]:
+    return [_call(jinja_pause, [is_begin], node.lineno, nodes) for is_begin in (True, False)]
 
 
 def _call_for(data: Any, file: str, nodes: Any) -> Any:
@@ -368,4 +391,10 @@ def _call(function: Any, values: list[Any], line: int, nodes: Any) -> Any:
     name = nodes.ImportedName(f"{__name__}.{function.__name__}", lineno=line)
     arguments = [nodes.Const(value, lineno=line) for value in values]
     call = nodes.Call(name, arguments, [], None, None, lineno=line)
-    return nodes.MarkSafe(call, lineno=line)
+    text = nodes.MarkSafe(call, lineno=line)
+    text.is_of_pinbox = True
+    return text
+
+
+def _for_text(node: Any, finalize: Any) -> Any:
+    return finalize._replace(src=None) if hasattr(node, "is_of_pinbox") else finalize

@@ -189,6 +189,16 @@ def test_what_a_filter_gets_is_not_marked(templates, render):
     assert marked_in(page) == [("p", "page.html:1")]
 
 
+def test_a_macro_s_markup_that_is_filtered_is_not_marked(templates):
+    templates.write(
+        page="{% macro m() %}<b title='-'>{% endmacro %}<i>{{ m()|replace('-', '+') }}</i>"
+        "<u>{{ m()|length }}</u><s>{{ m()|trim|upper }}</s><p>{{ m()|trim|safe }}</p>"
+    )
+    assert marked_in(templates.jinja("page.html")) == [
+        (name, "page.html:1") for name in ("i", "u", "s", "p", "b")
+    ]
+
+
 def test_a_broken_page_stays_as_broken_as_it_was(templates, render):
     templates.write(page="</p><<p><a <b> c=\"d'>{{ x }}<!-- <i {{ x }} </title>")
     render("page.html", x="'")
@@ -407,6 +417,8 @@ def test_a_macro_s_elements_have_the_lines_of_the_macro(templates):
         {"autoescape": False},
         {"optimized": False},
         {"enable_async": True},
+        {"finalize": lambda value: f"({str(value).upper()})"},
+        {"finalize": jinja2.pass_context(lambda _, value: f"({value})")},
         {"extensions": ["jinja2.ext.do", "jinja2.ext.loopcontrols", "jinja2.ext.i18n"]},
     ],
     ids=lambda options: next(iter(options)),
