@@ -94,8 +94,8 @@ def after(place: Place) -> str:
     return (
         f"{place.home / 'config.yaml'} now lets Hermes load the plugin in"
         f" {place.home / 'plugins' / 'pinbox'}, for all your projects; `hermes plugins disable"
-        " pinbox` or `pinbox init --undo` takes that back. A session that is open learns of it"
-        " when it is started anew, a gateway by `hermes gateway restart`."
+        " pinbox` or `pinbox init --undo --global` takes that back. A session that is open learns"
+        " of it when it is started anew, a gateway by `hermes gateway restart`."
     )
 
 

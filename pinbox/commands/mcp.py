@@ -61,9 +61,11 @@ VERBS = (
             Option("--allow-mutations", "", "let the agent reply, resolve and verify as well"),
         ),
         about=(
-            "Not for people: an agent's configuration names this command. "
-            "docs/mcp.md says how to register it.\n\n"
-            "It needs the extra mcp: pip install 'pinbox[mcp]'."
+            "Not for people: an agent's configuration names this command.\n"
+            "Claude Code: claude mcp add pinbox -- pinbox mcp\n"
+            "Codex: codex mcp add pinbox -- pinbox mcp\n"
+            "others: a server of type stdio, with the command pinbox and the argument mcp\n\n"
+            f"It needs the extra mcp: {INSTALL}."
         ),
     ),
 )

@@ -40,7 +40,8 @@ def plan(root: Path, options: Options) -> Plan:
     for path, spot in _spots(root, options, record, is_last=is_last).items():
         if spot.is_shared and others and not options.user_scope:
             said = "kept for your other projects; pinbox init --undo --global takes it out"
-            found.steps.append(Step(name=spot.name, ok=True, detail=f"{path}: {said}"))
+            detail = f"{planning.shown(root, path)}: {said}"
+            found.steps.append(Step(name=spot.name, ok=True, detail=detail))
             continue
         step = _step(root, path, spot, record.files.get(str(path)))
         if step is not None:

@@ -193,7 +193,10 @@ def test_the_last_project_s_undo_takes_out_what_they_shared(repository, tmp_path
     command.run(options(*shared))
     agents = f"--agent={','.join(shared)}"
     assert repository.run(PINBOX, "init", "--yes", agents, cwd=other).returncode == 0
-    command.run(UNDO)
+    steps = command.run(UNDO)["steps"]
+    kept = [s["detail"] for s in steps if "kept for your other projects" in s["detail"]]
+    assert kept
+    assert all(detail.startswith("~/") for detail in kept)
     assert repository.run(PINBOX, "init", "--undo", cwd=other).returncode == 0
     left = [path for path in repository.home.rglob("*") if path.is_file()]
     assert left == [repository.home / ".gitconfig"]
