@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pinbox.agents import claude, codex, hermes, openclaw
-from pinbox.install import files, planning, settings
+from pinbox.install import claude_settings, files, planning, settings
 
 _MAX_JSON_BYTES: Final = 32 * 1024 * 1024
 
@@ -79,7 +79,7 @@ def _claude(root: Path | None) -> Installed:
                 _add_plugin(found, f"the plugin that {label}/{name} enables", settings.EVENTS)
         plugin = folder / "skills" / "pinbox"
         content = _read(plugin / "hooks" / "hooks.json")
-        if content is not None and (plugin / ".claude-plugin" / "plugin.json").is_file():
+        if content is not None and claude_settings.has_plugin(folder):
             events = sorted(settings.events_of_plugin(content))
             _add_plugin(found, f"the plugin {label}/skills/pinbox", events)
     return found
@@ -108,7 +108,7 @@ def _codex(root: Path | None) -> Installed:
 def _hermes(root: Path | None) -> Installed:
     home = hermes.HOME.path()
     label = str(home) if hermes.HOME.is_moved else f"~/{home.name}"
-    has_plugin = (home / "plugins" / "pinbox" / "plugin.yaml").is_file()
+    has_plugin = os.path.isfile(home / "plugins" / "pinbox" / "plugin.yaml")
     also = "pinbox" if has_plugin else None  # as an item of plugins.enabled
     return _by_words(home / "config.yaml", f"{label}/config.yaml", also=also)
 

@@ -7,6 +7,7 @@ what the package managers and frameworks call things; nothing that a file says.
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from dataclasses import dataclass
@@ -112,7 +113,7 @@ def app(root: Path) -> App | None:
 
 def _dependency(root: Path) -> str:
     for name, said in _MANAGERS:
-        if (root / name).is_file():
+        if os.path.isfile(root / name):
             return said
     return _BY_HAND
 
@@ -127,7 +128,7 @@ def _django(root: Path, sources: list[Path]) -> tuple[str, str] | None:
             continue
         path = manage.parent.joinpath(*match[1].decode().split("."))
         for file in (path.with_suffix(".py"), path / "__init__.py"):
-            if file.is_file():
+            if os.path.isfile(file):
                 return "django", str(file.relative_to(root))
         return "django", "the settings for development"
     return None
@@ -174,7 +175,7 @@ def _page(root: Path) -> tuple[str, str] | None:
     for name, said in (("next", "Next.js"), ("vite", "Vite"), ("react-scripts", "React")):
         if name in names:
             return "page", said
-    return ("page", "index.html") if (root / "index.html").is_file() else None
+    return ("page", "index.html") if os.path.isfile(root / "index.html") else None
 
 
 def _sources(root: Path) -> list[Path]:
@@ -188,9 +189,9 @@ def _sources(root: Path) -> list[Path]:
         except OSError:
             continue
         for path in entries:
-            if path.is_symlink():
+            if os.path.islink(path):
                 continue
-            if path.is_dir():
+            if os.path.isdir(path):
                 if path.name not in _SKIPPED and not path.name.startswith("."):
                     folders.append(path)
             elif path.suffix == ".py":
@@ -199,7 +200,7 @@ def _sources(root: Path) -> list[Path]:
 
 
 def _read(path: Path) -> bytes:
-    if not path.is_file():  # a pipe would wait for a writer
+    if not os.path.isfile(path):  # a pipe would wait for a writer
         return b""
     try:
         with path.open("rb") as file:

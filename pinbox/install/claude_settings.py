@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from pinbox.agents import claude
@@ -73,7 +74,7 @@ def plugin_events(folder: Path) -> frozenset[str]:
 
 def has_plugin(folder: Path) -> bool:
     """Whether the plugin of ours stands in Claude's `folder`, where our skill would go."""
-    return (folder / "skills" / "pinbox" / ".claude-plugin" / "plugin.json").is_file()
+    return os.path.isfile(folder / "skills" / "pinbox" / ".claude-plugin" / "plugin.json")
 
 
 def _read(path: Path) -> bytes:

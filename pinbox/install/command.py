@@ -53,7 +53,7 @@ def run(options: Options, *, ask: Callable[[Plan], bool] | None = None) -> dict[
     except PinboxError as error:
         if error.code != "E_CONFLICT" or not options.yes:
             raise
-    with files.alone(root):  # another init was quicker: see what it left to do
+    with files.alone():  # another init was quicker: see what it left to do
         found = plan(root, options)
         if not found.is_empty:
             _apply(found)
@@ -67,7 +67,7 @@ def apply(found: Plan) -> dict[str, Any]:
     """
     if not found.is_empty:
         files.check(found.changes)
-        with files.alone(found.root):
+        with files.alone():
             _apply(found)
     return _result(found, applied=True)
 
@@ -75,7 +75,7 @@ def apply(found: Plan) -> dict[str, Any]:
 def _apply(found: Plan) -> None:
     root = found.root
     launcher = launchers.path_in(root)
-    if not launcher.exists() and launcher not in [change.path for change in found.changes]:
+    if not os.path.exists(launcher) and launcher not in [change.path for change in found.changes]:
         raise PinboxError(
             "E_CONFLICT",
             "an undo came in between; nothing was written",
@@ -90,7 +90,7 @@ def _apply(found: Plan) -> None:
     record.folders += [str(folder) for folder in files.missing_folders(found.changes)]
     # That this user has it says that what is in the user's own folders is needed here.
     state = project.state_path(root)
-    if not state.exists():
+    if not os.path.exists(state):
         record.folders.append(str(state))
     place = root / project.FOLDER / files.RECORD
     project.private_write(place, record.encode(root))
@@ -113,7 +113,7 @@ def undo(root: Path, options: Options) -> dict[str, Any]:
     """Take out what init put in. With `dry_run` only say what that would be."""
     if options.dry_run:
         return undoing.result(undoing.plan(root, options), applied=False)
-    with files.alone(root):
+    with files.alone():
         found = undoing.plan(root, options)
         undoing.apply(found)
     return undoing.result(found, applied=True)

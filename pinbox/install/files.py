@@ -59,9 +59,9 @@ def within(root: Path, path: Path) -> Path:
     for part in [real, *real.parents]:
         if part == real_root.parent:
             break
-        if part != real and os.path.lexists(part) and not part.is_dir():
+        if part != real and os.path.lexists(part) and not os.path.isdir(part):
             raise Unsafe(f"{part} is no folder")
-    if os.path.lexists(real) and not real.is_file():
+    if os.path.lexists(real) and not os.path.isfile(real):
         raise Unsafe("it is no file")
     return real
 
@@ -109,7 +109,7 @@ def missing_folders(changes: Iterable[Change]) -> list[Path]:
         folder
         for change in changes
         for folder in reversed(change.path.parents)
-        if not folder.exists()
+        if not os.path.exists(folder)
     ]
     return list(dict.fromkeys(missing))
 
@@ -143,10 +143,10 @@ def _now(change: Change) -> bytes | None:
 
 def _check_writable(path: Path) -> None:
     folder = path.parent
-    while not folder.exists():
+    while not os.path.exists(folder):
         folder = folder.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        why = "is read-only" if folder.is_dir() else "is no folder"
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):
+        why = "is read-only" if os.path.isdir(folder) else "is no folder"
         raise PinboxError(
             "E_INTERNAL",
             f"cannot write {path}: {folder} {why}; nothing was written",
@@ -156,7 +156,7 @@ def _check_writable(path: Path) -> None:
 
 def _make_parents(change: Change) -> None:
     for folder in reversed(change.path.parents):
-        if folder.exists():
+        if os.path.exists(folder):
             continue
         with contextlib.suppress(FileExistsError):  # a hub that starts makes some of them
             folder.mkdir(0o700 if change.private else 0o777)
@@ -218,19 +218,16 @@ def remove_empty(folders: Iterable[Path]) -> None:
 
 
 @contextlib.contextmanager
-def alone(root: Path) -> Iterator[None]:
+def alone() -> Iterator[None]:
     """One init or undo of this user at a time: projects share what is in the user's folders, and
     `.pinbox/` comes and goes.
     """
-    home = Path.home()
-    where = home if home.is_dir() else root
-    descriptor = os.open(where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # some network file systems lock no folder
+            descriptor = os.open(Path.home(), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, descriptor)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
 
 
 # --- remembering ----------------------------------------------------------------------------------

@@ -108,10 +108,10 @@ def place(root: Path) -> Place:
     shown = os.path.relpath(hooks, root) if real.is_relative_to(top) else str(hooks)
     if not real.is_relative_to(top) and not real.is_relative_to(common):
         raise Refused(f"git runs hooks from {shown}, outside this repository")
-    if os.path.lexists(hooks) and not hooks.is_dir():
+    if os.path.lexists(hooks) and not os.path.isdir(hooks):
         raise Refused(f"git runs no hooks: {shown} is no folder")
     # Husky makes its own folder anew at every install; what people write stands beside it.
-    is_husky = real.name == "_" or (real / "h").exists() and (real / "husky.sh").exists()
+    is_husky = real.name == "_" or os.path.exists(real / "h") and os.path.exists(real / "husky.sh")
     if is_husky and real.parent.name != ".husky":
         raise Refused(f"husky makes {shown} anew at every install")
     inside = os.path.relpath(root.resolve(), top)
@@ -153,7 +153,7 @@ def moved(place: Place) -> list[Path]:
     return [
         path
         for path in place.path.parent.glob(f"{NAME}.*")
-        if path.is_file() and not path.is_symlink()
+        if os.path.isfile(path) and not os.path.islink(path)
     ]
 
 
@@ -174,7 +174,7 @@ def line_to_add(inside: str = "") -> str:
 def chained(place: Place) -> files.Change | None:
     """The change that puts our block in; None if it is there as it should be. Raises Refused."""
     path, inside = place.path, place.inside
-    if path.is_symlink():
+    if os.path.islink(path):
         raise Refused(f"{path} is a link")
     try:
         before = files.content_of(path)

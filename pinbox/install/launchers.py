@@ -111,7 +111,7 @@ def refresh(project_dir: Path | str) -> None:
     with contextlib.suppress(Exception):
         own = path_in(Path(project_dir))
         content = script()
-        if not own.exists():  # init never ran here, or was undone
+        if not os.path.exists(own):  # init never ran here, or was undone
             return
         for path in (own, path_of_user()):
             with contextlib.suppress(Exception):
@@ -123,14 +123,17 @@ def is_ours(path: Path) -> bool:
     """Whether this is a launcher of ours, or nothing at all."""
     if not os.path.lexists(path):
         return True
-    if path.is_symlink() or not path.is_file():
+    if os.path.islink(path) or not os.path.isfile(path):
         return False
-    with path.open("rb") as file:
-        return MARK.encode() in file.read(200)
+    try:
+        with path.open("rb") as file:
+            return MARK.encode() in file.read(200)
+    except OSError:
+        return False
 
 
 def is_good(path: Path, content: bytes) -> bool:
-    return path.is_file() and path.read_bytes() == content and os.access(path, os.X_OK)
+    return os.path.isfile(path) and path.read_bytes() == content and os.access(path, os.X_OK)
 
 
 def write(path: Path, content: bytes) -> None:

@@ -100,13 +100,14 @@ def plan(root: Path, options: Options) -> Plan:
 
 def _plan_folder(found: Plan) -> None:
     folder = found.root / project.FOLDER
-    if folder.is_symlink() or (os.path.lexists(folder) and not folder.is_dir()):
+    if os.path.islink(folder) or (os.path.lexists(folder) and not os.path.isdir(folder)):
+        what = "a link" if os.path.islink(folder) else "no folder"
         raise PinboxError(
             "E_CONFLICT",
-            f"{folder} is {'a link' if folder.is_symlink() else 'no folder'}; nothing was written",
+            f"{folder} is {what}; nothing was written",
             "move it away; pinbox makes its own",
         )
-    exists = folder.is_dir()
+    exists = os.path.isdir(folder)
     if not exists:
         found.data["pinboxDir"] = "created"
     changes = []
@@ -117,7 +118,14 @@ def _plan_folder(found: Plan) -> None:
                 f"{path} is not a launcher of pinbox; nothing was written",
                 "move it away",
             )
-        before, after = files.content_of(path), launchers.script()
+        try:
+            before, after = files.content_of(path), launchers.script()
+        except files.Unsafe as error:
+            raise PinboxError(
+                "E_INTERNAL",
+                f"{path}: {error}; nothing was written",
+                f"make {path.parent} readable, or run pinbox init as its owner",
+            ) from None
         if not launchers.is_good(path, after):
             changes.append(
                 Change(path=path, kind="launcher", before=before, after=after, private=True)
@@ -177,8 +185,8 @@ def found_here(root: Path) -> tuple[str, ...]:
         name
         for name, agent in INSTALLS.items()
         if (agent.PROGRAM and shutil.which(agent.PROGRAM) is not None)
-        or (agent.HOME is not None and agent.HOME.path().is_dir())
-        or (base / agent.FOLDER).is_dir()
+        or (agent.HOME is not None and os.path.isdir(agent.HOME.path()))
+        or os.path.isdir(base / agent.FOLDER)
     ]
     return tuple(found) if set(found) - {copilot.NAME} else (claude.NAME, *found)
 

@@ -36,7 +36,7 @@ def plan(root: Path, options: Options) -> Plan:
     found = Plan(root=root)
     record = files.read_record(root)
     others = _others(root, record)
-    is_last = not others and project.state_path(root).exists()
+    is_last = not others and os.path.exists(project.state_path(root))
     for path, spot in _spots(root, options, record, is_last=is_last).items():
         if spot.is_shared and others and not options.user_scope:
             said = "kept for your other projects; pinbox init --undo --global takes it out"
@@ -196,12 +196,13 @@ def _remove_compiled(root: Path) -> None:
         place = planning.place_of(agent, root)
         for piece in agent.pieces(place):
             if not isinstance(piece, Assets) or any(
-                target.path.exists() for target in kinds.targets(piece)
+                os.path.exists(target.path) for target in kinds.targets(piece)
             ):
                 continue
             compiled = piece.path / "__pycache__"
-            for path in compiled.glob("*.pyc"):
-                path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                for path in compiled.glob("*.pyc"):
+                    path.unlink(missing_ok=True)
             files.remove_empty([piece.path, compiled])
 
 
@@ -212,16 +213,22 @@ def _plan_launchers(root: Path, *, stuck: bool, others: bool) -> Step:
     changes = []
     for path in paths:
         if launchers.is_ours(path):
-            now = files.content_of(path)
+            now = _readable(path)
             if now is not None:
                 changes.append(Change(path=path, kind="launcher", before=now, after=None))
     kept = _keeps_folder(root)
     said = "removed" if not kept else "kept, with what is stored in it" if changes else "unchanged"
-    if not (root / project.FOLDER).exists():
+    if not os.path.exists(root / project.FOLDER):
         said = "not there"
     elif stuck:
         said = "kept, so that undo can be run again"
     return Step(name="pinbox", ok=True, detail=f".pinbox: {said}", changes=tuple(changes))
+
+
+def _readable(path: Path) -> bytes | None:
+    with contextlib.suppress(files.Unsafe):
+        return files.content_of(path)
+    return None
 
 
 def _keeps_folder(root: Path) -> bool:

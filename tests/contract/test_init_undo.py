@@ -14,7 +14,7 @@ from pinbox.install.planning import Options
 from pinbox.install.settings import merged
 from tests.unit.test_settings_merge import OLDER, texts
 
-from .repository import REGISTERED, Repository, make_repository
+from .repository import PINBOX, REGISTERED, Repository, make_repository
 
 YES = Options(yes=True)
 UNDO = Options(undo=True)
@@ -203,6 +203,39 @@ def test_what_cannot_be_taken_out_keeps_the_folder_and_undo_runs_again(repositor
     assert (repository.root / ".pinbox" / files.RECORD).is_file()
     settle(repository, written)
     assert command.run(UNDO)["pinboxDir"] == "removed"
+    assert repository.snapshot() == before
+
+
+def without_rights() -> list[str]:
+    """Words before a command by which it may read no more than its user, were that root."""
+    if os.geteuid() != 0:
+        return []
+    if shutil.which("setpriv") is None:
+        pytest.skip("root reads everywhere")
+    rights = "-dac_override,-dac_read_search"
+    return ["/usr/bin/env", "setpriv", f"--inh-caps={rights}", f"--bounding-set={rights}"]
+
+
+@pytest.mark.parametrize("name", [".claude", ".codex", ".git/hooks", "src", ".hermes", "~/.claude"])
+def test_a_folder_that_cannot_be_looked_into_keeps_nothing_from_being_undone(repository, name):
+    own = name.removeprefix("~/")
+    folder = (repository.home if name in (".hermes", "~/.claude") else repository.root) / own
+    folder.mkdir()
+    (folder / "main.py").write_text("Flask(__name__)")
+    before = repository.snapshot()
+    agents = "--agent=claude,codex,hermes,cursor"
+    folder.chmod(0o400)  # what is in it has a name, and no more
+    try:
+        done = [
+            repository.run(*without_rights(), PINBOX, "init", *words)
+            for words in (["--yes", agents], ["--undo"])
+        ]
+    finally:
+        folder.chmod(0o755)
+    planned, undone = (json.loads(one.stdout) for one in done)
+    left = [step["detail"] for step in planned["data"]["steps"] if not step["ok"]]
+    assert name in ("src", "~/.claude") or left, planned
+    assert undone["ok"] is True, undone
     assert repository.snapshot() == before
 
 
