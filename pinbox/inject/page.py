@@ -40,6 +40,8 @@ _PLAIN_TAIL: Final = re.compile(
     rb"(?:(?!</(?:script|style|body)|<!--).)*+</\1\s*+>)*+\Z",
     re.IGNORECASE | re.DOTALL,
 )
+#: What a script of the page's needs where its policy has `sandbox`.
+_IN_SANDBOX: Final = frozenset(("allow-scripts", "allow-same-origin"))
 _META_POLICY: Final = re.compile(
     rb"<meta\s[^>]{0,2000}?http-equiv\s*=\s*[\"']?content-security-policy[\"'\s][^>]*",
     re.IGNORECASE,
@@ -257,8 +259,8 @@ class Policy:
         """The nonce that scripts of the page carry; empty without one."""
         for policy in self._policies:
             for source in _sources(policy, "script-src-elem", "script-src") or ():
-                if source.lower().startswith("'nonce-") and source.endswith("'"):
-                    return source[7:-1]
+                if found := _nonce_in(source):
+                    return found
         return ""
 
     def allows_script(self, url: str, nonce: str) -> bool:
@@ -283,6 +285,10 @@ def _directives(text: str) -> dict[str, list[str]]:
     return found
 
 
+def _nonce_in(source: str) -> str:
+    return source[7:-1] if source.lower().startswith("'nonce-") and source.endswith("'") else ""
+
+
 def _sources(policy: dict[str, list[str]], *names: str) -> list[str] | None:
     """The sources of the first directive that applies; None when nothing restricts."""
     for name in (*names, "default-src"):
@@ -292,12 +298,13 @@ def _sources(policy: dict[str, list[str]], *names: str) -> list[str] | None:
 
 
 def _allows_script(policy: dict[str, list[str]], url: str, nonce: str) -> bool:
-    if "sandbox" in policy and "allow-scripts" not in map(str.lower, policy["sandbox"]):
+    # In a sandbox without its own origin, the hub does not know the page either.
+    if not _IN_SANDBOX.issubset(map(str.lower, policy.get("sandbox", _IN_SANDBOX))):
         return False
     sources = _sources(policy, "script-src-elem", "script-src")
     if sources is None:
         return True
-    if nonce and f"'nonce-{nonce}'" in sources:
+    if nonce and any(_nonce_in(source) == nonce for source in sources):
         return True
     return "'strict-dynamic'" not in map(str.lower, sources) and _matches(sources, url)
 
@@ -317,6 +324,6 @@ def _matches(sources: Iterable[str], url: str) -> bool:
         if colon and given != scheme:
             continue
         given_host, _, given_port = tail.partition("/")[0].partition(":")
-        if given_host == host and given_port in (port, "*"):
+        if given_host in (host, "*") and given_port in (port, "*"):
             return True
     return False

@@ -73,6 +73,18 @@ def test_letters_typed_into_a_field_of_the_page_are_the_page_s(view, hub, site, 
     assert view.page.locator("pinbox-toolbar .puck").count() == 0
 
 
+def test_letters_typed_where_nobody_can_look_are_the_page_s(view, hub, site):
+    body = """<my-editor></my-editor><script>
+      customElements.define("my-editor", class extends HTMLElement { connectedCallback() {
+        window.inside = this.attachShadow({ mode: "closed" }); inside.innerHTML = "<input>";
+      } });</script>"""
+    view.open(site.put("/closed", f"<!doctype html><body>{body}{tag(hub)}"))
+    view.page.evaluate("inside.firstChild.focus()")
+    view.page.keyboard.type("pid him")
+    assert view.page.evaluate("inside.firstChild.value") == "pid him"
+    assert view.inbox.count() == 0
+
+
 def test_letters_typed_into_a_card_are_not_the_page_s(view, shop):
     view.open(shop)
     view.page.evaluate("""() => {

@@ -267,7 +267,12 @@ def policy(*texts: str, body: bytes = b"") -> Policy:
         ("default-src 'nonce-abc='", True),
         ("script-src *, default-src 'self'", False),
         ("sandbox", False),
-        ("sandbox allow-scripts", True),
+        ("sandbox allow-scripts", False),
+        ("sandbox Allow-Scripts allow-same-origin", True),
+        ("script-src http://*:*", True),
+        ("script-src *:4000", True),
+        ("script-src *:4001", False),
+        ("script-src 'NONCE-aBc='", True),
     ],
 )
 def test_a_policy_is_read_as_a_browser_reads_it(text, allowed):

@@ -195,8 +195,8 @@ export function deepFocus() {
   return at;
 }
 
-/** @param {EventTarget | null | undefined} target whether keys typed there are text */
+/** @param {EventTarget | null | undefined} target whether keys typed there are text, or may be: nobody sees what a closed shadow root holds */
 export function isField(target) {
   if (!(target instanceof Element)) return false;
-  return target.matches("input, textarea, select") || /** @type {HTMLElement} */ (target).isContentEditable;
+  return target.matches("input, textarea, select, [role=textbox]") || /** @type {HTMLElement} */ (target).isContentEditable || (target.localName.includes("-") && !target.shadowRoot);
 }
