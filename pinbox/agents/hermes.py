@@ -10,7 +10,7 @@ from typing import Any, Final
 from pinbox.agents import payload
 from pinbox.agents import resume as resumes
 from pinbox.agents.payload import HookCall
-from pinbox.agents.pieces import Assets, Home, Piece, Place, YamlItem
+from pinbox.agents.pieces import Assets, Home, Piece, Place, Skill, YamlItem
 from pinbox.agents.resume import Answer, Command, Permissions
 
 NAME: Final = "hermes"
@@ -78,9 +78,13 @@ ENABLED: Final = ("plugins", "enabled")
 
 
 def pieces(place: Place) -> tuple[Piece, ...]:
-    """Hermes has no project scope: the plugin is the user's, and does nothing without a project."""
+    """Hermes has no project scope: the plugin is the user's, and does nothing without a project. It
+    offers the skill that lies in it.
+    """
+    plugin = place.home / "plugins" / "pinbox"
     return (
-        Assets(path=place.home / "plugins" / "pinbox", source="hermes"),
+        Assets(path=plugin, source="hermes"),
+        Skill(path=plugin),
         YamlItem(
             path=place.home / "config.yaml",
             keys=ENABLED,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pinbox.agents import payload
 from pinbox.agents.payload import HookCall
-from pinbox.agents.pieces import Assets, Home, JsonFile, Piece, Place
+from pinbox.agents.pieces import Assets, Home, JsonFile, Piece, Place, Skill
 
 NAME: Final = "openclaw"
 LABEL: Final = "OpenClaw"
@@ -82,8 +82,9 @@ _ENTRY: Final = ("plugins", "entries", "pinbox")
 
 
 def pieces(place: Place) -> tuple[Piece, ...]:
-    """For one project and for all it is the same: a gateway has its plugins for all its sessions,
-    and ours is silent where there is no project.
+    """The plugin is the same for one project and for all: a gateway has its plugins for all its
+    sessions, and ours is silent where there is no project. The skill is read by agents whose
+    workspace the project is; Codex reads the same one.
     """
     plugin = place.home / "pinbox"
     return (
@@ -101,6 +102,7 @@ def pieces(place: Place) -> tuple[Piece, ...]:
                 f" {'.'.join(_ENTRY)}.hooks.allowConversationAccess true"
             ),
         ),
+        Skill(path=(place.home if place.user_scope else place.root / ".agents") / "skills/pinbox"),
     )
 
 

@@ -51,7 +51,9 @@ class Plan:
 
     @property
     def changes(self) -> list[Change]:
-        return [change for step in self.steps for change in step.changes]
+        # Several agents may read the same file.
+        found = {change.path: change for step in self.steps for change in step.changes}
+        return list(found.values())
 
     @property
     def is_empty(self) -> bool:

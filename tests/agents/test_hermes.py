@@ -154,6 +154,14 @@ def test_the_whole_loop_of_a_session_begun_ended_and_resumed(here: Here) -> None
     assert (after["id"], after["key"]) == (session["id"], ended.key)
 
 
+def test_the_skill_is_there_for_who_asks(here: Here) -> None:
+    place, model = here
+    say(model, Answer(tool=("skill_view", {"name": "pinbox:pinbox"})), Answer(text="Done."))
+    ended = turn(place)
+    assert ended.exit_code == 0, ended.stderr
+    assert model.saw("A pin is feedback: what someone saw in the running app") == [1]
+
+
 def test_a_session_that_hermes_does_not_know_is_gone_at_once(here: Here) -> None:
     place, model = here
     named = ("--agent", "hermes", "--key", "20200101_000000_abcdef", "--cwd", str(place.project))

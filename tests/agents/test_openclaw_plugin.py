@@ -118,6 +118,7 @@ def test_a_pin_wakes_an_idle_session_and_its_words_come_once(here: Here) -> None
     assert count(body, words) == 1
     assert count(body, f"pinbox show {pin_id}") == 1, "it was not woken by us"
     assert count(body, "The words that it began with") == 1, "it is another session"
+    assert count(body, "Read, answer and resolve Pinbox pins") == 1, "its skill is listed"
     wait_until(lambda: here.delivery(pin_id)["status"] == "delivered", TURN_S, "it is delivered")
     delivery = here.delivery(pin_id)
     assert (delivery["handedOverBy"], delivery["sessionId"]) == ("hooks", session["id"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pinbox import agents
 from pinbox.agents import HookCall, openclaw
-from pinbox.agents.pieces import Assets, JsonFile, Place
+from pinbox.agents.pieces import Assets, JsonFile, Place, Skill
 
 VERSIONS = sorted((Path(__file__).parent.parent / "fixtures" / "agents").glob("openclaw-*"))
 KEY = "agent:main:main"
@@ -128,7 +128,9 @@ def place(tmp_path):
 
 
 def test_the_plugin_is_a_folder_of_ours_and_three_entries_in_the_configuration(tmp_path):
-    plugin, config = openclaw.pieces(place(tmp_path))
+    plugin, config, skill = openclaw.pieces(place(tmp_path))
+    # Where OpenClaw looks in an agent's workspace.
+    assert skill == Skill(path=place(tmp_path).root / ".agents" / "skills" / "pinbox")
     assert plugin == Assets(path=tmp_path / ".openclaw" / "pinbox", source="openclaw")
     assert isinstance(config, JsonFile)
     assert config.path == tmp_path / ".openclaw" / "openclaw.json"
@@ -142,7 +144,7 @@ def test_the_plugin_is_a_folder_of_ours_and_three_entries_in_the_configuration(t
 
 def test_a_configuration_that_is_elsewhere_is_found(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENCLAW_CONFIG_PATH", str(tmp_path / "other.json"))
-    _, config = openclaw.pieces(place(tmp_path))
+    _, config, _ = openclaw.pieces(place(tmp_path))
     assert config.path == tmp_path / "other.json"
 
 

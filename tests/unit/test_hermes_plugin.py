@@ -18,7 +18,7 @@ class Context:
     """What Hermes gives to `register`, with its signatures (0.19.0)."""
 
     def __init__(self):
-        self.hooks, self.tools, self.commands = {}, {}, {}
+        self.hooks, self.tools, self.commands, self.skills = {}, {}, {}, {}
 
     def register_hook(self, hook_name, callback):
         self.hooks[hook_name] = callback
@@ -40,6 +40,9 @@ class Context:
 
     def register_command(self, name, handler, description="", args_hint=""):
         self.commands[name] = handler
+
+    def register_skill(self, name, path, description=""):
+        self.skills[name] = path
 
 
 @pytest.fixture
@@ -349,3 +352,13 @@ def test_the_command_lists_the_open_pins_that_have_the_words(hermes, words, tmp_
 def test_the_command_always_says_something(hermes, tmp_path, output, said):
     (tmp_path / "output").write_text(output)
     assert hermes.commands["pinbox"]("") == said
+
+
+def test_the_skill_is_offered_where_init_has_put_it(hermes, plugin, monkeypatch, tmp_path):
+    assert hermes.skills == {}, "without it the rest works"
+    monkeypatch.setattr(plugin, "__file__", str(tmp_path / "__init__.py"))
+    skill = tmp_path / "SKILL.md"
+    skill.write_text("x")
+    context = Context()
+    plugin.register(context)
+    assert context.skills == {"pinbox": skill}

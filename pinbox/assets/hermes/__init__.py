@@ -50,6 +50,9 @@ def register(ctx: Any) -> None:
             check_fn=is_here,
             description=description,
         )
+    skill = Path(__file__).with_name("SKILL.md")
+    if skill.is_file():  # Hermes refuses the whole plugin for one that is not there
+        ctx.register_skill("pinbox", skill, description="How to read and answer Pinbox pins")
     ctx.register_command(
         "pinbox", command, description="Show the open pins of this project", args_hint="[words]"
     )
