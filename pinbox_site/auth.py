@@ -131,7 +131,10 @@ class TokenVerifier:
         message = "the bearer token is missing" if missing else "the bearer token is not valid"
         if self.settings.is_team:
             return PinboxError("E_AUTH", message, "Set PINBOX_TOKEN to the token of this hub.")
-        hint = "The token is in hub.json of the project's state folder; `pinbox status` says where."
+        hint = (
+            "The token is in hub.json of the project's state folder; `pinbox status` says where. "
+            "A browser gets in by `pinbox admin`."
+        )
         return PinboxError("E_INVALID_INPUT", message, hint, status=401)
 
 

@@ -19,6 +19,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from pinbox.commands.hub import origin_of
 from pinbox.contract import EVENT_TYPES, PIN_ID
 
 from . import search
@@ -293,7 +294,7 @@ class PinAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes none at 
     @admin.display(description="agent session")
     def bound_to(self, pin: Pin) -> str:
         session = _document(pin).get("agentSession")
-        return gist(f"{session['agent']} {session['key'][:8]}") if session else "–"
+        return gist(origin_of(session["agent"], session["key"])) if session else "–"
 
     @admin.display(description="agent session")
     def bound_in_full(self, pin: Pin) -> str:

@@ -116,7 +116,9 @@ class Finder:
                 self._deaf = state.instance if state is not None else ""
                 self._begin()
                 if state is None:
-                    self.say_once("the hub is started: load the page again, it has the toolbar")
+                    self.say_once(
+                        "Pinbox's hub is started: load the page again, it has the toolbar"
+                    )
                 self._deaf = ""
             self._read_at = float("-inf")
         except Exception as error:

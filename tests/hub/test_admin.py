@@ -160,6 +160,14 @@ def test_a_state_is_a_word_with_its_glyph(admin):
     assert "○ open" in shown(admin, LISTS["pins"])
 
 
+def test_a_session_is_named_in_the_list_of_pins_as_everywhere_else(admin):
+    """By the end of its key: the beginning may be the time of day."""
+    loop.start("20261130_163022_6bc6d8")
+    loop.drop("a")
+    assert "claude:2_6bc6d8" in shown(admin, LISTS["pins"])
+    assert "claude 20261130" not in shown(admin, LISTS["pins"])
+
+
 def test_pins_are_filtered_by_status(admin):
     done, left = loop.drop("a"), loop.drop("b")
     loop.resolve(done)
