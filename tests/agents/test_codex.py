@@ -21,7 +21,6 @@ from .terminal import terminal
 
 pytestmark = [pytest.mark.agents, pytest.mark.process, pytest.mark.slow]
 
-RECORDED = Path(__file__).parent.parent / "fixtures" / "agents"
 WORDS = "The total on the invoice is wrong"
 
 Here = tuple[Workplace, Model]
@@ -55,11 +54,6 @@ def trusted(here: Here) -> Here:
 
 def say(model: Model, *answers: Answer) -> None:
     model._answers[:] = answers
-
-
-def test_what_was_recorded_is_of_the_version_that_is_run() -> None:
-    version = install.CODEX.rpartition("@")[2]
-    assert (RECORDED / f"codex-{version}").is_dir()
 
 
 def test_the_whole_loop_of_a_session_begun_ended_and_resumed(trusted: Here) -> None:

@@ -28,6 +28,12 @@ PIN_TEXT = f"> a pin says: {WORDS}\n> and `$(more)`"
 SYSTEM_PATH = "/usr/bin:/bin"
 PATIENT_S = 30
 
+
+def recorded(agent):
+    """What the program said of each resume, by what it was about."""
+    return json.loads((max(RECORDED.glob(f"{agent}-*")) / "resume.json").read_text())
+
+
 #: What it was started with goes into files beside its answer.
 FAKE = """#!/bin/sh
 here={here}
@@ -59,7 +65,7 @@ class Fake:
         return self
 
     def answers_as_recorded(self, name):
-        one = json.loads((RECORDED / f"{self.name}.resume.json").read_text())[name]
+        one = recorded(self.name)[name]
         return self.answers(one["stdout"], stderr=one["stderr"], code=one["exitCode"])
 
     def confirms(self, key=None, said="Done."):
@@ -533,8 +539,7 @@ def test_a_hanging_agent_is_ended_in_time_with_all_that_it_started(fake, folder,
 def test_an_agent_that_cannot_reach_its_network_is_not_called_slow(codex, folder, monkeypatch):
     """Codex waits for ever, saying so."""
     monkeypatch.setenv("PINBOX_RESUME_TIMEOUT_MS", "500")
-    recorded = json.loads((RECORDED / "codex.resume.json").read_text())["no network"]
-    codex.answers(recorded["stdout"], then="sleep 300")
+    codex.answers(recorded("codex")["no network"]["stdout"], then="sleep 300")
     error = failure(target("codex", folder))
     assert error.reason == "network"
     assert not error.may_have_arrived

@@ -13,14 +13,12 @@ from pinbox.agents import HookCall, claude
 from pinbox.contract import MAX_HOOK_BODY_BYTES
 
 RECORDED = Path(__file__).parent.parent / "fixtures" / "agents"
+VERSIONS = sorted(RECORDED.glob("claude-*"))
 KEY = "141e878d-5c02-4c88-a7de-4a9522a64a26"
 
 
 #: the first draw of any text builds tables of Unicode, which a busy machine takes seconds for
-
-
-def recorded(name: str) -> bytes:
-    return (RECORDED / f"claude.{name}.json").read_bytes()
+each_version = pytest.mark.parametrize("version", VERSIONS, ids=lambda folder: folder.name)
 
 
 def payload(**fields: object) -> bytes:
@@ -35,6 +33,7 @@ def parsed(**fields: object) -> HookCall:
     return call
 
 
+@each_version
 @pytest.mark.parametrize(
     ("name", "facts"),
     [
@@ -48,10 +47,11 @@ def parsed(**fields: object) -> HookCall:
         ("tui.SessionEnd", {"event": "SessionEnd", "reason": "prompt_input_exit"}),
     ],
 )
-def test_a_recorded_payload_gives_its_facts(name, facts):
-    call = agents.parse("claude", recorded(name))
+def test_a_recorded_payload_gives_its_facts(version, name, facts):
+    body = (version / f"{name}.json").read_bytes()
+    call = agents.parse("claude", body)
     assert call is not None
-    raw = json.loads(recorded(name))
+    raw = json.loads(body)
     got = asdict(call)
     assert {key: got[key] for key in facts} == facts
     assert (call.agent, call.key, call.cwd) == ("claude", raw["session_id"], raw["cwd"])

@@ -1,4 +1,4 @@
-"""Hermes' hook payloads and the output it takes: recorded from 0.19.0, and rubbish."""
+"""Hermes' hook payloads and the output it takes: recorded ones, and rubbish."""
 
 import json
 from pathlib import Path
@@ -11,13 +11,11 @@ from pinbox import agents
 from pinbox.agents import HookCall, hermes
 
 RECORDED = Path(__file__).parent.parent / "fixtures" / "agents"
+VERSIONS = sorted(RECORDED.glob("hermes-*"))
 KEY = "20261130_163022_6bc6d8"
 
 #: the first draw of any text builds tables of Unicode, which a busy machine takes seconds for
-
-
-def recorded(name: str) -> bytes:
-    return (RECORDED / f"hermes.{name}.json").read_bytes()
+each_version = pytest.mark.parametrize("version", VERSIONS, ids=lambda folder: folder.name)
 
 
 def payload(event: str = "pre_llm_call", **extra: object) -> bytes:
@@ -32,6 +30,7 @@ def parsed(event: str = "pre_llm_call", **extra: object) -> HookCall:
     return call
 
 
+@each_version
 @pytest.mark.parametrize(
     ("name", "event", "is_heard"),
     [
@@ -43,9 +42,10 @@ def parsed(event: str = "pre_llm_call", **extra: object) -> HookCall:
         ("on_session_finalize", "SessionEnd", False),
     ],
 )
-def test_a_recorded_payload_gives_its_facts(name, event, is_heard):
-    raw = json.loads(recorded(name))
-    call = agents.parse("hermes", recorded(name))
+def test_a_recorded_payload_gives_its_facts(version, name, event, is_heard):
+    body = (version / f"{name}.json").read_bytes()
+    raw = json.loads(body)
+    call = agents.parse("hermes", body)
     assert call is not None
     assert (call.agent, call.event, call.is_heard) == ("hermes", event, is_heard)
     assert (call.key, call.cwd) == (raw["session_id"], raw["cwd"])
@@ -53,8 +53,9 @@ def test_a_recorded_payload_gives_its_facts(name, event, is_heard):
     assert (call.source, call.subagent, call.stop_hook_active) == (None, False, False)
 
 
-def test_the_end_of_a_turn_is_not_the_end_of_the_session():
-    assert agents.parse("hermes", recorded("on_session_end")) is None
+@each_version
+def test_the_end_of_a_turn_is_not_the_end_of_the_session(version):
+    assert agents.parse("hermes", (version / "on_session_end.json").read_bytes()) is None
     assert agents.parse("hermes", payload("post_llm_call")) is None
 
 

@@ -22,9 +22,8 @@ FLAGS = ("", "edit", "edit+network")
 
 
 def recorded(agent: str) -> dict[str, dict[str, object]]:
-    answers: dict[str, dict[str, object]] = json.loads(
-        (RECORDED / f"{agent}.resume.json").read_text()
-    )
+    newest = max(RECORDED.glob(f"{agent}-*"))
+    answers: dict[str, dict[str, object]] = json.loads((newest / "resume.json").read_text())
     return answers
 
 
