@@ -275,7 +275,7 @@ def unreachable(message: str, folder: Path, detail: str = "") -> PinboxError:
     return PinboxError(
         "E_HUB_UNREACHABLE",
         f"{message}: {detail}" if detail else message,
-        f"see {folder / LOG_FILE}, then try again; `pinbox status` shows what is known of the hub",
+        f"`pinbox doctor` looks for the cause; the hub's log is {folder / LOG_FILE}",
     )
 
 

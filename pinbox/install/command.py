@@ -120,7 +120,10 @@ def undo(root: Path, options: Options) -> dict[str, Any]:
 
 
 def _result(found: Plan, *, applied: bool) -> dict[str, Any]:
-    steps = [{"name": s.name, "ok": s.ok, "detail": s.detail} for s in found.steps]
+    steps = [
+        {"name": s.name, "ok": s.ok, "detail": s.detail, "changes": bool(s.changes)}
+        for s in found.steps
+    ]
     data = {**found.data, "applied": applied, "after": found.after, "steps": steps}
     task = brief.text(planning.checkout(found.root))
     return data if task is None else data | {"brief": task}
@@ -216,7 +219,11 @@ def _talk(options: Options, data: dict[str, Any]) -> str:
     if options.undo:
         return "" if data["undone"] else "nothing was changed; without --dry-run this is done"
     if not data["applied"]:
-        return "nothing was written; pinbox init --yes writes this"
+        if not any(step["changes"] for step in data["steps"]):
+            is_done = all(step["ok"] for step in data["steps"])
+            return "nothing is left to write" if is_done else "nothing was written"
+        what = "the files" if options.dry_run and "brief" in data else "this"
+        return f"nothing was written; pinbox init --yes writes {what}"
     said = []
     if data["after"] or data["pinboxDir"] == "created" or data["gitHook"] == "installed":
         said = [*data["after"], "pinbox init --undo takes everything out again."]

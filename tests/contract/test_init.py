@@ -426,6 +426,20 @@ def test_the_report_has_a_line_for_each_step(repository, capfd, monkeypatch):
     assert "--undo" in err
 
 
+def test_a_plan_says_what_yes_would_write_and_when_nothing_is_left(repository, capfd, monkeypatch):
+    monkeypatch.setattr("os.isatty", lambda fd: True)
+
+    def said() -> str:
+        assert main(["init", "--dry-run"]) == 0
+        return capfd.readouterr().err
+
+    assert said() == "nothing was written; pinbox init --yes writes this\n"
+    (repository.root / "app.py").write_text("app = Flask(__name__)\n")  # the task stands between
+    assert said() == "nothing was written; pinbox init --yes writes the files\n"
+    command.run(YES)
+    assert said() == "nothing is left to write\n"
+
+
 def test_a_step_that_failed_is_no_and_exit_code_1(repository, capfd, monkeypatch):
     monkeypatch.setattr("os.isatty", lambda fd: True)
     repository.settings.parent.mkdir()
