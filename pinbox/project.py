@@ -269,7 +269,7 @@ def state_dir(project: Path | str) -> Path:
     its parents.
     """
     folder = state_path(project)
-    _private_folder(folder)
+    private_folder(folder)
     return folder
 
 
@@ -284,14 +284,14 @@ def pinbox_dir(project: Path | str) -> Path:
             f"the project's folder {project} is gone",
             "run pinbox where it is now",
         )
-    _private_folder(folder)
+    private_folder(folder)
     ignore = folder / ".gitignore"
     if not ignore.exists():
         private_write(ignore, b"*\n")
     return folder
 
 
-def _private_folder(folder: Path) -> None:
+def private_folder(folder: Path) -> None:
     """Make `folder` and its missing parents 0700; take other people's rights away from an existing
     one of ours.
     """

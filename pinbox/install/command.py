@@ -93,8 +93,10 @@ def _apply(found: Plan) -> None:
     if not os.path.exists(state):
         record.folders.append(str(state))
     place = root / project.FOLDER / files.RECORD
-    project.private_write(place, record.encode(root))
+    is_new_key = False
     try:
+        is_new_key = files.make_key()
+        project.private_write(place, record.encode(root))
         files.apply_all(found.changes)
         with contextlib.suppress(PinboxError):
             project.state_dir(root)
@@ -103,6 +105,9 @@ def _apply(found: Plan) -> None:
             project.private_write(place, old_record)
             raise
         place.unlink(missing_ok=True)
+        if is_new_key:
+            files.key_path().unlink(missing_ok=True)
+            files.remove_empty(Path(folder) for folder in record.folders)
         if found.data["pinboxDir"] == "created":
             (root / project.FOLDER / ".gitignore").unlink(missing_ok=True)
             files.remove_empty([root / project.FOLDER])

@@ -8,6 +8,7 @@ import base64
 import contextlib
 import fcntl
 import hashlib
+import hmac
 import json
 import os
 import secrets
@@ -22,6 +23,9 @@ from pinbox.contract import PinboxError
 
 #: in `.pinbox/`: what init changed, for undo
 RECORD: Final = "init.json"
+#: among the state of this user: what records are signed with. A repository may bring a record of
+#: its own, and undo would write what that says over any file.
+KEY: Final = "init.key"
 _TEMPORARY: Final = ".pinbox-"
 MAX_READ_BYTES: Final = 8 * 1024 * 1024
 
@@ -302,7 +306,8 @@ class Record:
     def encode(self, root: Path) -> bytes:
         files = {_relative(path, root): _entry(entry) for path, entry in self.files.items()}
         folders = [_relative(folder, root) for folder in self.folders]
-        return json.dumps({"version": 1, "files": files, "folders": folders}, indent=1).encode()
+        data = {"version": 1, "files": files, "folders": folders}
+        return json.dumps({**data, "signature": _signature(data)}, indent=1).encode()
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
@@ -316,10 +321,12 @@ def _entry(entry: Entry) -> dict[str, Any]:
 
 
 def read_record(root: Path) -> Record:
-    """The project's record; an empty one if there is none or it is damaged."""
+    """The project's record; an empty one if there is none, it is damaged, or not this user's."""
     record = Record()
     try:
         data: dict[str, Any] = json.loads((root / project.FOLDER / RECORD).read_bytes())
+        if not hmac.compare_digest(data.pop("signature"), _signature(data)):
+            return record
         for name, entry in data["files"].items():
             before, patch = entry["before"], entry.get("patch")
             record.files[str(root / name)] = Entry(
@@ -339,6 +346,25 @@ def read_record(root: Path) -> Record:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         return Record()
     return record
+
+
+def _signature(data: dict[str, Any]) -> str:
+    text = json.dumps(data, sort_keys=True).encode()
+    return hmac.new(key_path().read_bytes(), text, hashlib.sha256).hexdigest()
+
+
+def key_path() -> Path:
+    return project.state_home() / "pinbox" / KEY
+
+
+def make_key() -> bool:
+    """Have a key to sign with; whether it is new."""
+    path = key_path()
+    if os.path.exists(path):
+        return False
+    project.private_folder(path.parent)
+    project.private_write(path, secrets.token_bytes(32))
+    return True
 
 
 def digest(content: bytes) -> str:

@@ -216,6 +216,9 @@ def _plan_launchers(root: Path, *, stuck: bool, others: bool) -> Step:
             now = _readable(path)
             if now is not None:
                 changes.append(Change(path=path, kind="launcher", before=now, after=None))
+    key = files.key_path()
+    if not others and not stuck and (now := _readable(key)) is not None:
+        changes.append(Change(path=key, kind="launcher", before=now, after=None))
     kept = _keeps_folder(root)
     said = "removed" if not kept else "kept, with what is stored in it" if changes else "unchanged"
     if not os.path.exists(root / project.FOLDER):

@@ -1,5 +1,6 @@
 """init --undo: everything is as it was, byte for byte; what others wrote since stays."""
 
+import base64
 import json
 import os
 import shutil
@@ -188,6 +189,28 @@ def test_a_damaged_record_counts_as_none(repository, record):
     command.run(UNDO)
     assert not repository.settings.exists()
     assert not repository.hook.exists()
+
+
+@pytest.mark.parametrize("steps", [[UNDO], [YES, UNDO], [YES, YES, UNDO]])
+def test_a_record_that_the_repository_brought_is_not_believed(repository, steps):
+    targets = [repository.home / ".bashrc", repository.root / ".git" / "config"]
+    targets[0].write_text("# as every machine has it\n")
+    before = [path.read_bytes() for path in targets]
+    entries = {
+        str(path): {
+            "kind": "asset",
+            "before": base64.b64encode(b"not theirs").decode(),
+            "after": files.digest(path.read_bytes()),
+        }
+        for path in targets
+    }
+    (repository.root / ".pinbox").mkdir(mode=0o700)
+    (repository.root / ".pinbox" / files.RECORD).write_text(
+        json.dumps({"version": 1, "files": entries, "folders": [], "signature": ""})
+    )
+    for step in steps:
+        command.run(step)
+    assert [path.read_bytes() for path in targets] == before
 
 
 def test_what_cannot_be_taken_out_keeps_the_folder_and_undo_runs_again(repository):
