@@ -121,7 +121,7 @@ function draftCard(app, draft) {
       send: (text) => app.sendDraft(draft, text),
       tools: [
         navigator.mediaDevices?.getDisplayMedia !== undefined && store.config.screenshots !== false
-          ? tool("camera", draft.shot ? say("shot_remove") : say("shot_add"), Boolean(draft.shot), () => (draft.shot ? app.editDraft(draft, { shot: undefined }) : app.takeShot(draft)))
+          ? tool("camera", draft.shot ? say("shot_remove") : say("shot_add"), Boolean(draft.shot), () => (draft.shot ? app.editDraft(draft, { shot: undefined }) : app.withMore((more) => more.takeShot(app, draft))))
           : null,
         draft.target.rect && !draft.target.targets
           ? tool("move", draft.move ? say("move_remove") : say("move_add"), Boolean(draft.move), () => (draft.move ? app.editDraft(draft, { move: undefined }) : app.picker.startMove(draft)))
@@ -215,7 +215,7 @@ function pinCard(app, pin) {
       "div.head",
       { key: "head" },
       h("h2", null, h("span", null, title), h("span.state", { class: `is-${state}` }, mark(state), word)),
-      iconButton("copy", say("copy"), () => void app.copy([pin])),
+      iconButton("copy", say("copy"), () => app.copy([pin])),
       pin.status === "open" && pin.n ? iconButton("check", say("resolve"), () => app.decide(pin, "resolve"), { "aria-disabled": deciding ? true : null }) : null,
       closeButton(app),
     ),
@@ -320,8 +320,8 @@ function trouble(app, entry) {
       "div.row",
       null,
       h("button.act.line", { key: "retry", on: { click: () => store.outbox.retry(entry) } }, say("retry")),
-      entry.kind === "reply" && entry.held ? h("button.act.line", { key: "edit", on: { click: () => app.takeBack(entry) } }, say("edit")) : null,
-      entry.held ? h("button.act", { key: "discard", on: { click: () => app.discardEntry(entry) } }, say("discard")) : null,
+      JSON.parse(entry.body).text && entry.held ? h("button.act.line", { key: "edit", on: { click: () => app.withMore((more) => more.takeBack(app, entry)) } }, say("edit")) : null,
+      entry.held ? h("button.act", { key: "discard", on: { click: () => app.withMore((more) => more.discard(app, entry)) } }, say("discard")) : null,
     ),
   );
 }

@@ -44,7 +44,7 @@ export function inboxView(app) {
     h(
       "section.inbox",
       { key: "inbox", role: "region", "aria-label": say("inbox"), tabindex: -1, ref: (/** @type {HTMLElement} */ node) => app.nodes.set("inbox", node) },
-      h("div.head", { key: "head" }, h("h2", null, say("inbox")), iconButton("copy", say("copy_open"), () => void app.copy()), iconButton("close", say("close"), () => app.toggleInbox(false))),
+      h("div.head", { key: "head" }, h("h2", null, say("inbox")), iconButton("copy", say("copy_open"), () => app.copy()), iconButton("close", say("close"), () => app.toggleInbox(false))),
       h(
         "div.tabs",
         { key: "tabs", role: "tablist", on: { keydown: (/** @type {KeyboardEvent} */ event) => tabKey(app, event) } },

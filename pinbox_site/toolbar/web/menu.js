@@ -63,7 +63,7 @@ export function menuView(app) {
               item("bar", "out", say("restore"), "M", () => app.restore()),
             ]
           : []),
-        item("copy", "copy", say("copy_open"), "C", () => void app.copy()),
+        item("copy", "copy", say("copy_open"), "C", () => app.copy()),
         item("hide", "eye", say(ui.hidden ? "show_pins" : "hide_pins"), "H", () => app.hide()),
         item("theme", ui.theme === "dark" ? "sun" : "moon", say(ui.theme === "dark" ? "theme_light" : "theme_dark"), "D", () => app.toggleTheme()),
         item("settings", "keys", say("settings"), "?", () => app.openSettings()),

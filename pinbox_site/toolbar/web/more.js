@@ -1,6 +1,8 @@
 // What is not needed to place, write, read, answer and verify, and is fetched when the browser has time: the
-// inbox, the menu, the window with the keys, pictures, copying.
+// inbox, the menu, the window with the keys, pictures, copying, what to do
+// with a write that was refused.
 
+import { discard, takeBack } from "./back.js";
 import { inboxView, inboxWords } from "./inbox.js";
 import { copyPins } from "./markdown.js";
 import { menuView, menuWords } from "./menu.js";
@@ -63,4 +65,4 @@ function furnish(app) {
   dress(app.root, styles);
 }
 
-export const more = { copyPins, furnish, inboxView, menuView, settingsView, shoot, takeShot };
+export const more = { copyPins, discard, furnish, inboxView, menuView, settingsView, shoot, takeBack, takeShot };

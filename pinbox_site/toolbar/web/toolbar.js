@@ -304,7 +304,7 @@ export class App {
       i: () => this.toggleInbox(),
       d: () => this.toggleTheme(),
       r: () => this.#resolveActive(),
-      c: () => void this.copy(),
+      c: () => this.copy(),
       h: () => this.hide(),
       m: () => (this.ui.small ? this.restore() : this.minimize()),
       "?": () => this.openSettings(),
@@ -480,31 +480,6 @@ export class App {
     if (kind === "reopen") this.nodes.get("field")?.focus({ preventScroll: true });
   }
 
-  /** The words of a refused reply go back into the field. @param {Entry} entry */
-  takeBack(entry) {
-    const { text } = JSON.parse(entry.body);
-    const written = this.store.words(entry.pin);
-    this.store.words(entry.pin, written ? `${text}\n${written}` : text);
-    this.store.outbox.discard(entry);
-    this.ui.sent += 1;
-    this.draw();
-    this.nodes.get("field")?.focus({ preventScroll: true });
-  }
-
-  /** @param {Entry} entry */
-  discardEntry(entry) {
-    this.store.outbox.discard(entry);
-    if (entry.kind === "pin") this.closeCard();
-  }
-
-  /** @param {Draft} draft */
-  takeShot(draft) {
-    this.rest().then(
-      (more) => more.takeShot(this, draft),
-      (error) => this.editDraft(draft, { shotError: error.message }),
-    );
-  }
-
   /** @param {boolean} [on] */
   toggleInbox(on = !this.ui.inbox) {
     if (on) {
@@ -570,12 +545,13 @@ export class App {
   }
 
   /** @param {Pin[]} [pins] without them, every open one */
-  async copy(pins) {
-    try {
-      await (await this.rest()).copyPins(this, pins);
-    } catch (error) {
-      this.toast(/** @type {Error} */ (error).message);
-    }
+  copy(pins) {
+    this.withMore((more) => more.copyPins(this, pins));
+  }
+
+  /** Does what the first file has not learned. @param {(more: More) => void | Promise<void>} act */
+  withMore(act) {
+    this.rest().then(act).catch((/** @type {Error} */ error) => this.toast(error.message));
   }
 
   /** Draws, and draws again when what it takes had to be fetched. @param {() => void} drawn */
