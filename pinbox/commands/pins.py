@@ -82,7 +82,10 @@ def list_pins(args: Args) -> Answer:
         from time import time
 
         table = render.pin_table(pins, now=time(), screen=render.screen_width())
-        return table, "\n".join(filter(None, [pin_count(pins), _undelivered(hub, pins)]))
+        count = pin_count(pins)
+        if not pins and not any(query.values()):
+            count += f" in {hub.project}"  # it may be the wrong folder
+        return table, "\n".join(filter(None, [count, _undelivered(hub, pins)]))
 
     return Answer(pins, human)
 

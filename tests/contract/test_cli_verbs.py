@@ -401,10 +401,13 @@ def test_a_list_longer_than_a_pipe_holds_arrives_whole(project):
 # --- export ---------------------------------------------------------------------------------------
 
 
-def test_an_export_of_nothing_says_so_to_a_person_only(tmp_path):
+def test_a_list_of_nothing_names_the_project_and_an_export_of_nothing_says_so(tmp_path):
     empty = Project(tmp_path)
     seen, piped = empty.see("export"), empty.run("export")
+    listed = empty.see("list")
     empty.run("stop")
+    # Whoever stands in the wrong folder sees it.
+    assert (listed.out, listed.err) == ("", f"0 pins in {empty.path.resolve()}\n")
     assert (seen.out, seen.err) == ("", "0 pins\n")
     assert (piped.out, piped.err) == ("", "")
 
