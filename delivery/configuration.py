@@ -227,8 +227,8 @@ def resume_permissions(environ: Mapping[str, str] = os.environ) -> Permissions:
     word = _read(environ, "PINBOX_RESUME_PERMISSIONS").lower()
     if word not in _PERMISSIONS:
         raise _wrong(
-            "PINBOX_RESUME_PERMISSIONS is none of those that there are",
-            "Set it to none, edit or edit+network.",
+            "PINBOX_RESUME_PERMISSIONS is neither none nor edit nor edit+network",
+            "Unset it for none; docs/configuration.md says what each allows.",
         )
     return _PERMISSIONS[word]
 

@@ -82,9 +82,10 @@ def verify_pin(*, pin_id: str, outcome: str) -> PinPayload:
     with writer():
         pin = selectors.pin_document(pin_id)
         if pin["status"] != "resolved":
+            what = "reopen" if outcome == "reopened" else "verify"
             raise PinboxError(
                 "E_CONFLICT",
-                f"{pin_id} is not resolved, so there is nothing to verify",
+                f"{pin_id} is not resolved, so there is nothing to {what}",
                 f"pinbox show {pin_id}",
             )
         at = now_iso()

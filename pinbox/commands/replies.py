@@ -63,7 +63,8 @@ def reopen(args: Args) -> Answer:
         hubs.required_text(reason, "reason", "reopen")
         pin = hubs.ask_about_pin(hub, "GET", pin_id)
         if pin["status"] != "resolved":
-            raise PinboxError("E_CONFLICT", f"{pin_id} is not resolved", f"pinbox show {pin_id}")
+            said = f"{pin_id} is not resolved, so there is nothing to reopen"
+            raise PinboxError("E_CONFLICT", said, f"pinbox show {pin_id}")
         hub.request(
             "POST",
             hubs.pin_path(pin_id, "thread"),

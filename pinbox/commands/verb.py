@@ -187,9 +187,16 @@ def parse(verb: Verb, words: Sequence[str], *, json: bool = False) -> Args:
             raise refuse(f"missing argument: <{argument.name}>")
     extra = positional[len(verb.arguments) :]
     if extra:
-        quotes = " (a text of several words goes in quotes)" if verb.arguments else ""
-        raise refuse(f"unexpected argument: {shown(extra[0])}{quotes}")
+        raise refuse(f"unexpected argument: {shown(extra[0])}{_place_of(verb)}")
     return Args(values, flags, json=json)
+
+
+def _place_of(verb: Verb) -> str:
+    """Where the word that was one too many belongs, as far as the verb has a place for a text."""
+    if any(argument.name in ("text", "reason") for argument in verb.arguments):
+        return " (a text of several words goes in quotes)"
+    has_note = any(option.name == "--note" for option in verb.options)
+    return " (what was done goes after --note)" if has_note else ""
 
 
 def _is_whole_number(text: str) -> bool:

@@ -211,6 +211,9 @@ def test_a_fix_is_accepted_or_the_pin_is_opened_again(project):
     for verb in ("verify", "reopen"):
         refused = project.run(verb, pin_id)
         assert (refused.code, refused.error["code"]) == (4, "E_CONFLICT")
+        assert (
+            refused.error["message"] == f"{pin_id} is not resolved, so there is nothing to {verb}"
+        )
     project.data("resolve", pin_id)
     assert project.data("verify", pin_id)["verification"]["outcome"] == "accepted"
     assert project.see("verify", pin_id).out == f"{pin_id} accepted\n"

@@ -84,6 +84,22 @@ def test_a_word_that_is_not_understood_is_refused(words, said):
     assert said in refusal(*words)
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "place"),
+    [
+        ("reply", ["pin", "two", "words"], " (a text of several words goes in quotes)"),
+        ("reopen", ["pin", "two", "words"], " (a text of several words goes in quotes)"),
+        ("resolve", ["pin", "words"], " (what was done goes after --note)"),
+        ("verify", ["pin", "words"], ""),
+    ],
+)
+def test_a_word_too_many_is_told_its_place(name, words, place):
+    verb = next(verb for verb in cli.all_verbs() if verb.name == name)
+    with pytest.raises(PinboxError) as caught:
+        parse(verb, words)
+    assert caught.value.message == f"unexpected argument: 'words'{place}"
+
+
 def test_the_dashes_alone_make_no_option_a_likely_one():
     assert "did you mean" not in refusal("a", "--open")
 
