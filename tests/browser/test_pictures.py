@@ -1,6 +1,8 @@
 """Screenshots: asked for, cut to the element, private parts painted over, never at the cost of words."""
 
+import json
 import struct
+import urllib.request
 
 from .conftest import SHOP, tag
 
@@ -76,3 +78,24 @@ def test_what_is_private_is_painted_over(view, hub, site):
     assert struct.pack("4B", *colour)
     red, green, blue, _ = colour
     assert max(red, green, blue) - min(red, green, blue) < 12, colour
+
+
+def test_a_file_in_a_thread_can_be_fetched_from_a_page_under_localhost(view, hub, shop):
+    """Which is another site than a hub under 127.0.0.1."""
+    upload = urllib.request.Request(
+        f"{hub.url}/attachments?kind=file",
+        data=b"what the log said",
+        headers={"Authorization": f"Bearer {hub.token}"},
+    )
+    with urllib.request.urlopen(upload, timeout=20) as answer:
+        made = json.load(answer)["data"]["attachment"]
+    url = shop.replace("127.0.0.1", "localhost")
+    pin = hub.pin("see the log", target={"url": url, "selector": "#total"})
+    hub.says(pin["id"], "here it is", attachments=[{"id": made["id"]}])
+    view.open(url)
+    view.chips.first.click()
+    answers = []
+    view.page.context.on("response", lambda answer: answers.append((answer.url, answer.status)))
+    view.card.get_by_role("link", name="Attachment").click()
+    view.wait(lambda: any("/media/" in address for address, _ in answers))
+    assert [status for address, status in answers if "/media/" in address] == [200]

@@ -332,6 +332,15 @@ def test_a_load_by_a_page_of_another_site_is_refused(gate, inner, path, mode):
     assert inner.reached == []
 
 
+def test_an_address_that_was_signed_is_looked_at_wherever_the_link_stands(gate, inner):
+    headers = [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")]
+    path = "/media/att_aaaaaaaaaa"
+    assert request(gate, path=path, headers=headers).status == 403
+    assert inner.reached == []
+    signed = request(gate, path=path, headers=headers, query=b"expires=1&signature=a")
+    assert (signed.status, inner.reached) == (200, [path])
+
+
 @pytest.mark.parametrize("site", ["none", "same-origin", "same-site"])
 def test_a_load_by_the_person_or_a_page_of_ours_is_let_through(gate, site):
     assert request(gate, path="/admin/", headers=[("sec-fetch-site", site)]).status == 200
