@@ -17,6 +17,10 @@ _COMMON: Final = (
     ("--json", "print one JSON document, also on a terminal"),
     ("-h, --help", "explain this command"),
 )
+_BEGIN: Final = (
+    "Begin with pinbox init in a project, once; then pinbox pin 'what is wrong'. "
+    "When something is odd: pinbox doctor."
+)
 _ABOUT: Final = (
     "pinbox <command> --help explains a command. Where stdout is not a terminal, every command "
     'prints one JSON document: {"ok": true, "data": …}, or {"ok": false, "error": …}.'
@@ -45,6 +49,8 @@ def overview(verbs: Sequence[Verb]) -> str:
             f"pinbox {__version__}: pins from a running app to the coding agent working on it",
             "",
             "usage: pinbox <command> [arguments]",
+            "",
+            *_wrapped(_BEGIN, 0),
             "",
             "commands:",
             *_table(list(first_words(verbs).items())),

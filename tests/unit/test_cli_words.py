@@ -136,6 +136,7 @@ def test_pinbox_alone_prints_its_help_and_succeeds(capfd, words):
     assert (code, err) == (0, "")
     assert out.startswith("pinbox ")
     assert "usage: pinbox <command>" in out
+    assert "Begin with pinbox init" in out
     visible = [verb for verb in cli.all_verbs() if not verb.hidden]
     assert all(f"\n  {verb.name.partition(' ')[0]} " in out for verb in visible)
     assert "serve" not in out
