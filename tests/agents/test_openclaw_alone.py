@@ -149,6 +149,15 @@ def test_a_conversation_that_goes_on_under_its_key_has_not_ended(here: Here) -> 
     assert (told["event"], told["payload"]["reason"]) == ("session_end", "deleted")
 
 
+def test_a_gateway_that_stops_ends_the_sessions_that_were_not_named(here: Here) -> None:
+    stopped = ["hook", "gateway_stop", {"reason": "stop"}, {}]
+    other = here.prompt(session="s2", sessionKey="agent:main:other")
+    here.call([here.prompt(), other, end("shutdown"), stopped, stopped])
+    ends = [told for _, _, told in here.noted() if told["event"] == "session_end"]
+    assert {told["payload"]["sessionId"] for told in ends} == {"s1", "s2"}
+    assert len(ends) == 2
+
+
 def test_where_no_project_is_nothing_is_run_and_there_are_no_tools(here: Here) -> None:
     (here.project / ".pinbox").rmdir()
     place = {"workspaceDir": str(here.project), "sessionKey": KEY}

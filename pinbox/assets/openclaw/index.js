@@ -18,6 +18,8 @@ const MAX_STDOUT = 4 * 1024 * 1024;
 const MAX_ANSWER = 9_000;
 // Sessions remembered. One that is forgotten is told as a new one the next time.
 const MAX_SESSIONS = 500;
+// Sessions whose end is told at once. That of others is seen by the gateway's process, which is gone.
+const MOST_ENDS = 20;
 // Pins that one answer of pin_list shows.
 const MOST = 20;
 
@@ -34,7 +36,7 @@ export default {
   name: "Pinbox",
   description: "Feedback pins of the project that a session works in",
   register(api) {
-    for (const name of ["before_prompt_build", "before_agent_finalize", "session_end", "resolve_exec_env"])
+    for (const name of Object.keys(hooks))
       api.on(name, async (event, ctx) => {
         try {
           return await hooks[name](event ?? {}, ctx ?? {});
@@ -93,6 +95,15 @@ const hooks = {
     if (!session || session.id !== (event.sessionId ?? ctx.sessionId)) return;
     sessions.delete(key);
     if (ENDS.has(event.reason)) await ask("session_end", event, ctx, session.cwd, END_MS);
+  },
+
+  /** Up to 2026.9.6 a gateway that stops does not name every session that ends with it. */
+  async gateway_stop() {
+    const left = [...sessions].slice(-MOST_ENDS);
+    sessions.clear();
+    const end = ([key, { id, cwd }]) =>
+      ask("session_end", { sessionKey: key, sessionId: id, reason: "shutdown" }, { sessionKey: key, sessionId: id }, cwd, END_MS);
+    await Promise.all(left.map(end));
   },
 
   /** `pinbox` in the agent's own shell names the session by this. */
