@@ -73,12 +73,10 @@ def hold(text: str) -> bytes:
 HOME: Final = Home(variable="CLAUDE_CONFIG_DIR", folder=".claude")
 FOLDER: Final = ".claude"
 METHOD: Final = "skills-dir"
-#: It finds the launcher of this project, else the one of this user (a worktree, a clone), else does
-#: nothing.
+#: It runs the user's own launcher and no file of the project: a branch that is looked at may bring
+#: one. It is silent where there is no project.
 COMMAND: Final = (
-    'p="$CLAUDE_PROJECT_DIR/.pinbox/hook"; '
-    '[ -x "$p" ] || p="${XDG_STATE_HOME:-$HOME/.local/state}/pinbox/hook"; '
-    '[ -x "$p" ] && "$p" claude; exit 0'
+    'p="${XDG_STATE_HOME:-$HOME/.local/state}/pinbox/hook"; [ -x "$p" ] && "$p" claude; exit 0'
 )
 
 

@@ -22,7 +22,7 @@ from pinbox.checks.launcher import Launcher
 from pinbox.checks.registered import Installed
 from pinbox.checks.throwaway import HubFailed, ThrowAway
 from pinbox.contract import PinboxError
-from pinbox.install import launchers, planning, settings
+from pinbox.install import planning, settings
 
 #: The exact commands that `init` registers, by agent. No other is ever run here.
 COMMANDS: Final = {"claude": settings.COMMAND, "codex": codex.COMMAND}
@@ -106,13 +106,9 @@ def _tried(
     )
     if not known:
         return warn(name, f"{where} runs us by words that are not init's; not tried", _INSTALL)
-    found = [launcher.of_user(root)]
-    # Codex runs the user's own only; a linked worktree has none of its own.
-    if agent != codex.NAME and planning.checkout(root) == root:
-        found.insert(0, launcher.of_project(root))
-    usable = next((one for one in found if one.is_executable), None)
-    if usable is None:
-        return fail(name, f"there is no launcher that can be run ({found[0].path})", _INSTALL)
+    usable = launcher.of_user(root)
+    if not usable.is_executable:
+        return fail(name, f"there is no launcher that can be run ({usable.path})", _INSTALL)
     if usable.state == "other":
         said = f"{usable.path} was written by another version of Pinbox; not tried"
         return warn(name, said, _INSTALL)
@@ -134,9 +130,7 @@ def _wrong_answer(agent: str, used: Launcher, away: ThrowAway) -> str | None:
     over in the agent's own shape. Raises HubFailed.
     """
     # The real launcher, where the throw-away project's hook looks for it.
-    place = launchers.path_in(away.project)
-    if agent == codex.NAME:
-        place = away.state_home / "pinbox" / project.LAUNCHER
+    place = away.state_home / "pinbox" / project.LAUNCHER
     place.unlink(missing_ok=True)
     place.symlink_to(used.path)
     # The home is the real one, for a launcher whose program went looks for pinbox there. Nothing

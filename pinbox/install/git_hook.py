@@ -28,8 +28,7 @@ _BLOCK: Final = """\
   unset $(git rev-parse --local-env-vars)
   for at in "$top" "$main"; do
     cd "$at"{inside} && [ -d .pinbox ] || continue
-    hook=.pinbox/hook
-    [ -x "$hook" ] || hook="${{XDG_STATE_HOME:-${{HOME-}}/.local/state}}/pinbox/hook"
+    hook="${{XDG_STATE_HOME:-${{HOME-}}/.local/state}}/pinbox/hook"
     [ -x "$hook" ] && exec "$hook" git "$sha" >&3 3>&-
     exit 0
   done
@@ -58,8 +57,8 @@ _MANAGERS: Final = {
 _WHERE: Final = {
     "husky": ".husky/post-commit",
     "lefthook": "lefthook.yml as the `run` of a command under `post-commit`",
-    "pre-commit": ".pre-commit-config.yaml as the `entry` of a local hook with `language: system` "
-    "and `stages: [post-commit]`",
+    "pre-commit": ".pre-commit-config.yaml inside `sh -c '…'` as the `entry` of a local hook with "
+    "`language: system`, `always_run: true`, `pass_filenames: false` and `stages: [post-commit]`",
     "overcommit": ".overcommit.yml under `PostCommit`",
     "simple-git-hooks": "package.json under `simple-git-hooks`, as `post-commit`",
 }
@@ -159,12 +158,12 @@ def moved(place: Place) -> list[Path]:
 
 def line_to_add(inside: str = "") -> str:
     """What a person puts into a hook that we leave alone. Runs at the repository's top."""
+    hook = 'p="${XDG_STATE_HOME:-$HOME/.local/state}/pinbox/hook"; [ -x "$p" ]'
     if not inside:
-        return '[ -x .pinbox/hook ] && .pinbox/hook git "$(git rev-parse HEAD)"'
-    folder = shlex.quote(inside)
+        return f'{hook} && "$p" git "$(git rev-parse HEAD)"'
     return (
         "(sha=$(git rev-parse HEAD); unset GIT_DIR GIT_INDEX_FILE; "
-        f'cd {folder} && .pinbox/hook git "$sha")'
+        f'{hook} && cd {shlex.quote(inside)} && "$p" git "$sha")'
     )
 
 

@@ -1,5 +1,6 @@
-"""The two small shell scripts through which agents' hooks and git reach the installed program.
+"""The small shell script through which agents' hooks and git reach the installed program.
 
+They call the user's own. The one in `.pinbox/` says that init ran there, and is run by hand only.
 What other files hold is stable text that only names a launcher; the machine's own paths stand in
 the launcher alone, and a starting hub writes them anew. So a moved environment, a new minor version
 of Python or a reinstall mends itself, and a missing program is silence and exit 0.

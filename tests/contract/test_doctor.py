@@ -285,7 +285,7 @@ def test_a_launcher_that_is_missing_fails(repository, away):
     assert claude(repository, away).status == "ok"
 
 
-def test_the_launcher_of_the_user_stands_in_for_one_that_lost_its_mode(repository, away):
+def test_a_launcher_that_lost_its_mode_fails(repository, away):
     install(repository)
     both(repository)[0].chmod(0o600)
     assert claude(repository, away).status == "ok"
@@ -357,12 +357,13 @@ def test_a_command_that_is_not_ours_word_for_word_is_not_run(repository, away, t
     assert not (tmp_path / "owned").exists()
 
 
+@pytest.mark.parametrize("whose", ["project", "user"])
 @pytest.mark.parametrize("kind", ["foreign", "edited", "inside", "link"])
-def test_a_launcher_that_a_repository_brings_is_not_run(repository, away, tmp_path, kind):
+def test_a_launcher_that_a_repository_brings_is_not_run(repository, away, tmp_path, kind, whose):
     install(repository)
     touch = f"touch {tmp_path}/owned"
     evil = program(repository.root / "evil", touch)
-    own = both(repository)[0]
+    own = both(repository)[whose == "user"]
     match kind:
         case "foreign":
             program(own, touch)
@@ -375,8 +376,11 @@ def test_a_launcher_that_a_repository_brings_is_not_run(repository, away, tmp_pa
             linked = str(repository.root / "python")
             own.write_bytes(launchers._rendered(linked, "/gone"))
     found = claude(repository, away)
-    assert found.status in ("warn", "fail")
-    assert "not tried" in found.detail
+    if whose == "user":
+        assert found.status in ("warn", "fail")
+        assert "not tried" in found.detail
+    else:  # nothing looks at it
+        assert found.status == "ok"
     machine.python(repository.root, away)
     hubs.delivery(repository.root, away)
     assert not (tmp_path / "owned").exists()

@@ -15,7 +15,10 @@ from .repository import Repository
 
 YES = Options(yes=True, agents=())
 UNDO = Options(undo=True)
-LINE = '[ -x .pinbox/hook ] && .pinbox/hook git "$(git rev-parse HEAD)"'
+LINE = (
+    'p="${XDG_STATE_HOME:-$HOME/.local/state}/pinbox/hook"; [ -x "$p" ] && '
+    '"$p" git "$(git rev-parse HEAD)"'
+)
 
 
 def hook(repository: Repository, content: str | bytes, mode: int = 0o755) -> Path:
@@ -331,7 +334,7 @@ def test_lines_added_to_our_hook_stay_when_it_is_undone(repository):
 
 def test_without_a_pin_in_the_message_nothing_of_ours_runs(repository):
     command.run(YES)
-    launcher = repository.root / ".pinbox/hook"
+    launcher = repository.home / ".local/state/pinbox/hook"
     launcher.write_text("#!/bin/sh\ntouch ran\n")
     assert repository.commit("Nothing to see") == ""
     assert not (repository.root / "ran").exists()
@@ -347,7 +350,7 @@ def test_the_block_runs_in_every_shell_and_says_nothing(repository, shell):
         pytest.skip(f"{name} is not installed")
     hook(repository, f"#!{program} {' '.join(options)}\ntouch theirs\n")
     command.run(YES)
-    launcher = repository.root / ".pinbox/hook"
+    launcher = repository.home / ".local/state/pinbox/hook"
     launcher.write_text('#!/bin/sh\nprintf "%s " "$@" > ran; env > environment\n')
     assert repository.commit("Fixes pin_aaaaaaaaa1") == ""
     assert (repository.root / "theirs").exists()
@@ -379,11 +382,32 @@ def test_a_broken_installation_never_stops_a_commit(repository, harm):
 
 def test_the_line_to_add_by_hand_does_the_same(repository):
     command.run(YES)
-    launcher = repository.root / ".pinbox/hook"
+    launcher = repository.home / ".local/state/pinbox/hook"
     launcher.write_text('#!/bin/sh\nprintf "%s " "$@" > ran\n')
     repository.hook.write_text(f"#!/bin/sh\n{git_hook.line_to_add()}\n")
     repository.commit("Fixes pin_aaaaaaaaa1")
     assert (repository.root / "ran").read_text() == f"git {repository.git('rev-parse', 'HEAD')} "
+
+
+def test_a_branch_that_brings_a_launcher_has_it_run_by_nothing(repository):
+    """git writes over a file that it was told to ignore, at a mere checkout."""
+    repository.commit("One")
+    repository.git("switch", "-q", "-c", "theirs")
+    launcher = repository.root / ".pinbox/hook"
+    launcher.parent.mkdir()
+    launcher.write_text(f"#!/bin/sh\n# Made by Pinbox\ntouch {repository.root}/ran\n")
+    launcher.chmod(0o755)
+    repository.git("add", "--force", ".pinbox/hook")
+    repository.git("commit", "-q", "-m", "Theirs")
+    repository.git("switch", "-q", "main")
+    command.run(Options(yes=True, agents=("claude",)))
+    repository.git("switch", "-q", "theirs")
+    assert b"touch" in launcher.read_bytes()
+    repository.commit("Fixes pin_aaaaaaaaa1")
+    env = {"CLAUDE_PROJECT_DIR": str(repository.root)}
+    for commands in repository.commands().values():
+        assert repository.run("sh", "-c", commands[0], env=env, stdin=b"{}").returncode == 0
+    assert not (repository.root / "ran").exists()
 
 
 scripts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=80)

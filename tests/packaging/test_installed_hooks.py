@@ -96,7 +96,7 @@ def test_a_new_minor_version_of_python_in_the_same_place_still_runs_the_hook(
     ready, installed, home, tmp_path
 ):
     """The folder of the package has the version in its name; the launcher then asks the program."""
-    launcher = ready / ".pinbox" / "hook"
+    launcher = home / ".local" / "state" / "pinbox" / "hook"
     text = launcher.read_text().replace("/lib/python3.", "/lib/python2.")
     launcher.write_text(text)
     done = hooked(ready, home)
@@ -105,7 +105,7 @@ def test_a_new_minor_version_of_python_in_the_same_place_still_runs_the_hook(
 
 
 def test_a_program_that_was_removed_is_silence(ready, installed, home, tmp_path):
-    launcher = ready / ".pinbox" / "hook"
+    launcher = home / ".local" / "state" / "pinbox" / "hook"
     text = launcher.read_text().replace(str(installed.bin.parent), str(tmp_path / "gone"))
     launcher.write_text(text)
     shutil.rmtree(home / ".local" / "bin", ignore_errors=True)
