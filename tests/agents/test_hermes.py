@@ -154,12 +154,29 @@ def test_the_whole_loop_of_a_session_begun_ended_and_resumed(here: Here) -> None
     assert (after["id"], after["key"]) == (session["id"], ended.key)
 
 
-def test_the_skill_is_there_for_who_asks(here: Here) -> None:
+def test_the_skill_and_every_tool_are_there_for_who_asks(here: Here) -> None:
     place, model = here
-    say(model, Answer(tool=("skill_view", {"name": "pinbox:pinbox"})), Answer(text="Done."))
+    pin_id = place.drop_pin(WORDS)
+    place.shell("pinbox", "reply", pin_id, "The one for students")
+    say(
+        model,
+        Answer(tool=("skill_view", {"name": "pinbox:pinbox"})),
+        Answer(tool=("pin_list", {"search": "invoice"})),
+        Answer(tool=("pin_show", {"pin_id": pin_id})),
+        Answer(tool=("pin_resolve", {"pin_id": pin_id, "note": "--rounded"})),
+        Answer(text="Done."),
+    )
     ended = turn(place)
     assert ended.exit_code == 0, ended.stderr
-    assert model.saw("A pin is feedback: what someone saw in the running app") == [1]
+    assert model.saw("A pin is feedback: what someone saw in the running app")[:1] == [1]
+    listed, shown = (
+        [text for text in strings(model.requests[number]) if text.startswith("{")]
+        for number in (2, 3)
+    )
+    assert any(pin_id in text for text in listed)
+    assert any("The one for students" in text for text in shown)
+    done = place.pinbox("show", pin_id)["pin"]["resolution"]
+    assert (done["by"], done["note"]) == ("agent", "--rounded")
 
 
 def test_a_session_that_hermes_does_not_know_is_gone_at_once(here: Here) -> None:
