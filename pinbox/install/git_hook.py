@@ -109,6 +109,8 @@ def place(root: Path) -> Place:
         raise Refused(f"git runs hooks from {shown}, outside this repository")
     if os.path.lexists(hooks) and not os.path.isdir(hooks):
         raise Refused(f"git runs no hooks: {shown} is no folder")
+    if real == top:  # what an empty core.hooksPath comes to: git then runs none
+        raise Refused("core.hooksPath names no folder of hooks")
     # Husky makes its own folder anew at every install; what people write stands beside it.
     is_husky = real.name == "_" or os.path.exists(real / "h") and os.path.exists(real / "husky.sh")
     if is_husky and real.parent.name != ".husky":
@@ -119,7 +121,7 @@ def place(root: Path) -> Place:
     return Place(
         path=(real.parent if is_husky else real) / NAME,
         inside="" if inside == "." else inside,
-        is_husky=is_husky,
+        is_husky=is_husky or os.path.exists(real / "_" / "husky.sh"),  # as up to version 8
     )
 
 

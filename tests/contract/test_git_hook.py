@@ -167,6 +167,11 @@ def test_hooks_outside_the_repository_are_left(repository, where):
     refused(repository)
 
 
+def test_where_git_runs_no_hooks_none_is_made(repository):
+    repository.git("config", "core.hooksPath", "")
+    refused(repository)
+
+
 def test_a_hooks_folder_that_links_out_is_left(repository, tmp_path):
     (tmp_path / "outside").mkdir()
     (repository.root / ".git" / "hooks").symlink_to(tmp_path / "outside")
@@ -231,12 +236,19 @@ def test_undo_finds_ours_where_a_manager_that_came_later_has_moved_it(repository
     assert (moved.read_text() if moved.exists() else "") == (f"#!/bin/sh\n{mine}" if mine else "")
 
 
-def test_husky_hooks_that_people_write_get_ours(repository):
-    (repository.root / ".husky").mkdir()
-    (repository.root / ".husky" / "post-commit").write_text("npm run note\n")
-    (repository.root / ".husky" / "post-commit").chmod(0o755)
+@pytest.mark.parametrize("first", ["", '#!/bin/sh\n. "$(dirname -- "$0")/_/husky.sh"\n\n'])
+def test_husky_hooks_that_people_write_get_ours(repository, first):
+    """As up to its version 8, which has git run them."""
+    (repository.root / ".husky" / "_").mkdir(parents=True)
+    (repository.root / ".husky" / "_" / "husky.sh").write_text("#!/bin/sh\n")
+    path = repository.root / ".husky" / "post-commit"
+    path.write_text(f"{first}npm run note\n")
+    path.chmod(0o755)
     repository.git("config", "core.hooksPath", ".husky")
+    before = repository.snapshot()
     assert command.run(YES)["gitHook"] == "installed"
+    command.run(UNDO)
+    assert repository.snapshot() == before
 
 
 def test_a_worktree_and_its_main_checkout_share_one_hook(repository, monkeypatch):
