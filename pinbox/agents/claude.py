@@ -73,10 +73,12 @@ def hold(text: str) -> bytes:
 HOME: Final = Home(variable="CLAUDE_CONFIG_DIR", folder=".claude")
 FOLDER: Final = ".claude"
 METHOD: Final = "skills-dir"
-#: It runs the user's own launcher and no file of the project: a branch that is looked at may bring
-#: one. It is silent where there is no project.
+#: It runs the user's own launcher, for a branch that is looked at may bring one; the project's only
+#: in a home where `init` never ran, such as an agent's own. It is silent where there is no project.
 COMMAND: Final = (
-    'p="${XDG_STATE_HOME:-$HOME/.local/state}/pinbox/hook"; [ -x "$p" ] && "$p" claude; exit 0'
+    'p="${XDG_STATE_HOME:-$HOME/.local/state}/pinbox/hook"; '
+    '[ -x "$p" ] || p="$CLAUDE_PROJECT_DIR/.pinbox/hook"; '
+    '[ -x "$p" ] && "$p" claude; exit 0'
 )
 
 

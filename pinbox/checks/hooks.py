@@ -106,9 +106,13 @@ def _tried(
     )
     if not known:
         return warn(name, f"{where} runs us by words that are not init's; not tried", _INSTALL)
-    usable = launcher.of_user(root)
-    if not usable.is_executable:
-        return fail(name, f"there is no launcher that can be run ({usable.path})", _INSTALL)
+    found = [launcher.of_user(root)]
+    # Codex runs the user's own only; a linked worktree has none of its own.
+    if agent != codex.NAME and planning.checkout(root) == root:
+        found.append(launcher.of_project(root))
+    usable = next((one for one in found if one.is_executable), None)
+    if usable is None:
+        return fail(name, f"there is no launcher that can be run ({found[0].path})", _INSTALL)
     if usable.state == "other":
         said = f"{usable.path} was written by another version of Pinbox; not tried"
         return warn(name, said, _INSTALL)

@@ -1,4 +1,4 @@
-"""The launcher that hooks call: what stands in it, before it is run."""
+"""The launchers that hooks call: what stands in them, before one of them is run."""
 
 import os
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Launcher:
     """absent: none. ready: as this Pinbox writes it. other: as another version did. foreign: not
     ours. inside: it would run a program of the project itself, as a hostile repository might bring.
 
-    Only a ready one is ever run by a check.
+    Only a ready one is ever run by a check: it may be a file in the project's folder.
     """
 
     path: Path
@@ -34,14 +34,20 @@ class Launcher:
         )
 
 
+def of_project(root: Path) -> Launcher:
+    return _looked_at(launchers.path_in(root), root)
+
+
 def of_user(root: Path | None) -> Launcher:
     return _looked_at(launchers.path_of_user(), root)
 
 
 def interpreter(root: Path | None) -> str | None:
-    """The Python that answers this user's hooks; None where no launcher says."""
-    found = of_user(root)
-    return found.python if found.state == "ready" and found.is_executable else None
+    """The Python that answers this project's hooks; None where no launcher says."""
+    for found in (of_user(root), of_project(root) if root is not None else None):
+        if found is not None and found.is_executable:
+            return found.python if found.state == "ready" else None
+    return None
 
 
 def _looked_at(path: Path, root: Path | None) -> Launcher:

@@ -1,9 +1,9 @@
-"""The small shell script through which agents' hooks and git reach the installed program.
+"""The two small shell scripts through which agents' hooks and git reach the installed program.
 
-They call the user's own. The one in `.pinbox/` says that init ran there, and is run by hand only.
-What other files hold is stable text that only names a launcher; the machine's own paths stand in
-the launcher alone, and a starting hub writes them anew. So a moved environment, a new minor version
-of Python or a reinstall mends itself, and a missing program is silence and exit 0.
+They call the user's own. The one in `.pinbox/` says that init ran there, and is called in a home
+where it did not. What other files hold is stable text that only names a launcher; the machine's own
+paths stand in the launcher alone, and a starting hub writes them anew. So a moved environment, a
+new minor version of Python or a reinstall mends itself, and a missing program is silence, exit 0.
 """
 
 import contextlib

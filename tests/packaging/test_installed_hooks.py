@@ -75,6 +75,14 @@ def test_the_git_hook_of_an_installed_wheel_resolves(ready, installed, home):
     assert done.stderr.startswith(f"pinbox: resolved {pin_id}".encode())
 
 
+def test_an_agent_with_a_home_of_its_own_gets_the_pin_from_the_same_hub(ready, tmp_path):
+    other = tmp_path / "agents-own"
+    other.mkdir()
+    done = hooked(ready, other)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"Too small" in done.stdout
+
+
 def test_an_installation_that_moved_is_quiet_and_mends_itself(ready, installed, home):
     moved = Path(f"{installed.bin.parent}-moved")
     installed.run("pinbox", "stop", cwd=ready, home=home)
