@@ -100,10 +100,10 @@ def _git(env: dict[str, Any]) -> str | None:
 
 
 def _author(author: dict[str, Any]) -> str:
-    """Who, with the name and address that say more than the id."""
-    user = author["userId"] or render.NONE
-    more = [author[key] for key in ("name", "email") if author.get(key) not in (None, "", user)]
-    return f"{user} ({', '.join(more)})" if more else user
+    """Who: the name, as far as there is one, then the id and the address if that is another."""
+    known = [author.get(key) for key in ("name", "userId", "email")]
+    who, *more = [*dict.fromkeys(filter(None, known))] or [render.NONE]
+    return f"{who} ({', '.join(more)})" if more else str(who)
 
 
 def when(stamp: str, now: float) -> str:

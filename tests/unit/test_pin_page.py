@@ -1,5 +1,7 @@
 """One pin as a page for people."""
 
+import pytest
+
 from pinbox import render
 from pinbox.commands import pin_page
 from tests.unit.test_export import BARE, MESSAGE, PIN
@@ -90,3 +92,19 @@ def test_no_text_of_a_pin_poses_as_a_fact_or_reaches_the_terminal():
     assert [line for line in page.split("\n") if line.startswith("resolved")] == [
         "resolved  by agent, 1h ago — 44px"
     ]
+
+
+@pytest.mark.parametrize(
+    ("author", "said"),
+    [
+        ({"userId": "yvfg0rjvxi"}, "yvfg0rjvxi"),
+        ({"userId": "yvfg0rjvxi", "name": "Bea"}, "Bea (yvfg0rjvxi)"),
+        ({"userId": "a@b.c", "name": "Ada", "email": "a@b.c"}, "Ada (a@b.c)"),
+        ({"userId": "ada", "name": "ada"}, "ada"),
+        ({"userId": "ada", "email": "a@b.c"}, "ada (a@b.c)"),
+        ({"userId": "", "name": ""}, "—"),
+    ],
+)
+def test_an_author_is_known_by_name_first(author, said):
+    pin = {**BARE, "kind": "note", "createdAt": "2026-08-06T18:00:00.000Z", "author": author}
+    assert f"author    {said}\n" in bare_page(pin)
