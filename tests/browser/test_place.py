@@ -206,11 +206,13 @@ def test_the_bar_is_one_stop_and_arrows_go_through_it(view, hub, shop):
     view.wait(lambda: view.chips.count() == 1)
     stops = view.bar.locator("button[tabindex='0']")
     assert stops.count() == 1
-    keys.press("Tab")
-    outside = (
-        "() => !document.querySelector('pinbox-toolbar').shadowRoot.activeElement?.closest('.bar')"
-    )
-    assert view.page.evaluate(outside)
+    assert stops.inner_text() == "Pin", "it stays where the arrows left it"
+    where = "() => document.querySelector('pinbox-toolbar').shadowRoot.activeElement?.closest('.bar button')?.textContent"
+    seen = []
+    for key in ("Tab", "Shift+Tab", "Shift+Tab"):
+        keys.press(key)
+        seen.append(view.page.evaluate(where))
+    assert seen == [None, "Pin", None]
 
 
 def test_escape_takes_a_draft_without_words_back_and_keeps_one_with_words(view, hub, shop):

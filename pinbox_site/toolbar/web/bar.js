@@ -45,22 +45,22 @@ function bar(app, count) {
   const isPlacing = app.picker.mode === "fine";
   return h(
     "div.bar",
-    { key: "bar", role: "toolbar", "aria-label": say("pinbox"), on: { keydown: rove } },
+    { key: "bar", role: "toolbar", "aria-label": say("pinbox"), ref: (/** @type {HTMLElement} */ node) => stopAt(node, 0), on: { keydown: rove } },
     h(
       "button.act.grip",
-      { key: "grip", tabindex: 0, "data-link": store.link, "aria-label": `${say("pinbox")}: ${say(`link_${store.link}`)}`, title: say(`link_${store.link}`), "aria-haspopup": "menu", "aria-expanded": ui.menu, on: { ...drag(app, () => app.toggleMenu()), keydown: (/** @type {KeyboardEvent} */ event) => moveByKey(app, event) } },
+      { key: "grip", "data-link": store.link, "aria-label": `${say("pinbox")}: ${say(`link_${store.link}`)}`, title: say(`link_${store.link}`), "aria-haspopup": "menu", "aria-expanded": ui.menu, on: { ...drag(app, () => app.toggleMenu()), keydown: (/** @type {KeyboardEvent} */ event) => moveByKey(app, event) } },
       drop(),
       lamp(app),
     ),
-    h("button.act.solid.place", { key: "place", tabindex: -1, "aria-pressed": isPlacing, title: `${say(isPlacing ? "pin_stop" : "pin_hint")} (P)`, on: { click: (/** @type {MouseEvent} */ event) => (isPlacing ? app.picker.stop() : app.startPlacing(event.detail === 0)) } }, icon(isPlacing ? "close" : "pin"), say(isPlacing ? "cancel" : "pin")),
+    h("button.act.solid.place", { key: "place", "aria-pressed": isPlacing, title: `${say(isPlacing ? "pin_stop" : "pin_hint")} (P)`, on: { click: (/** @type {MouseEvent} */ event) => (isPlacing ? app.picker.stop() : app.startPlacing(event.detail === 0)) } }, icon(isPlacing ? "close" : "pin"), say(isPlacing ? "cancel" : "pin")),
     h(
       "button.act.list",
-      { key: "list", tabindex: -1, "aria-label": say("inbox_count", { n: count }), title: `${say("inbox")} (I)`, "aria-expanded": ui.inbox, on: { click: () => app.toggleInbox() } },
+      { key: "list", "aria-label": say("inbox_count", { n: count }), title: `${say("inbox")} (I)`, "aria-expanded": ui.inbox, on: { click: () => app.toggleInbox() } },
       icon("inbox"),
       h("span.count", { key: "count", class: count ? "some" : "" }, count > 99 ? "99+" : count),
     ),
-    iconButton("more", say("more"), () => app.toggleMenu(), { tabindex: -1, "aria-haspopup": "menu", "aria-expanded": ui.menu }),
-    iconButton("small", say("minimise"), () => app.minimize(), { tabindex: -1, title: `${say("minimise")} (M)` }),
+    iconButton("more", say("more"), () => app.toggleMenu(), { "aria-haspopup": "menu", "aria-expanded": ui.menu }),
+    iconButton("small", say("minimise"), () => app.minimize(), { title: `${say("minimise")} (M)` }),
   );
 }
 
@@ -107,11 +107,17 @@ function rove(event) {
   const from = event.composedPath()[0];
   if (!step || event.altKey || event.shiftKey || event.ctrlKey || event.metaKey || !(from instanceof HTMLElement)) return;
   event.preventDefault();
-  const buttons = [.../** @type {HTMLElement} */ (from.closest("[role=toolbar], [role=menu]")).querySelectorAll("button")];
+  const bar = /** @type {HTMLElement} */ (from.closest("[role=toolbar]"));
+  const buttons = [...bar.querySelectorAll("button")];
   const at = buttons.indexOf(/** @type {HTMLButtonElement} */ (from));
   const to = Math.abs(step) > 1 ? (step > 0 ? buttons.length - 1 : 0) : (at + step + buttons.length) % buttons.length;
-  buttons.forEach((button, i) => button.setAttribute("tabindex", i === to ? "0" : "-1"));
+  stopAt(bar, to);
   buttons[to]?.focus();
+}
+
+/** The one button of the bar at which Tab stops; it stays that when the bar is drawn anew. @param {HTMLElement} bar @param {number} nth */
+function stopAt(bar, nth) {
+  bar.querySelectorAll("button").forEach((button, i) => (button.tabIndex = i === nth ? 0 : -1));
 }
 
 // --- dragging -------------------------------------------------------------------------------------
