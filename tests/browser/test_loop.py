@@ -82,6 +82,21 @@ def test_a_refused_pin_comes_back_as_open_when_it_is_reopened(view, hub, shop):
     )
 
 
+def test_words_that_are_written_when_a_pin_is_reopened_are_the_reason(view, hub, shop):
+    pin = hub.pin("sum", target={"url": shop, "selector": "#total"})
+    hub.ask(f"/pins/{pin['id']}/resolve", {"by": "agent"})
+    view.open(shop)
+    view.chips.first.click()
+    view.field.fill("It still says 30.0")
+    view.card.get_by_role("button", name="Reopen").click()
+    view.wait(lambda: hub.pins()[0]["status"] == "open")
+    [reason] = hub.ask(f"/pins/{pin['id']}/thread")
+    assert (reason["role"], reason["text"]) == ("human", "It still says 30.0")
+    # The agent reads both at once.
+    assert reason["at"] <= hub.pins()[0]["verification"]["at"]
+    assert view.field.input_value() == ""
+
+
 def test_the_one_file_does_the_same_as_the_modules(view, hub, site):
     from .conftest import SHOP, tag
 

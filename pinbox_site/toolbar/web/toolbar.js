@@ -475,6 +475,9 @@ export class App {
   /** @param {Pin} pin @param {"resolve" | "accept" | "reopen"} kind */
   decide(pin, kind) {
     if (this.store.facts(pin).entries.some((entry) => entry.kind === kind && !entry.held)) return;
+    // What stands in the field says why, and comes first.
+    const words = kind === "reopen" && this.store.words(pin.id).trim();
+    if (words) this.sendReply(pin, words);
     this.store.decide(pin.id, kind);
     this.draw();
     if (kind === "reopen") this.nodes.get("field")?.focus({ preventScroll: true });
