@@ -74,10 +74,13 @@ HOME: Final = Home(variable="CLAUDE_CONFIG_DIR", folder=".claude")
 FOLDER: Final = ".claude"
 METHOD: Final = "skills-dir"
 #: It runs the user's own launcher, for a branch that is looked at may bring one; the project's only
-#: in a home where `init` never ran, such as an agent's own. It is silent where there is no project.
+#: in a home where `init` never ran, such as an agent's own, and when git has nothing of `.pinbox`.
+#: It is silent where there is no project.
 COMMAND: Final = (
     'p="${XDG_STATE_HOME:-$HOME/.local/state}/pinbox/hook"; '
-    '[ -x "$p" ] || p="$CLAUDE_PROJECT_DIR/.pinbox/hook"; '
+    '[ -x "$p" ] || '
+    '[ "$(git -C "$CLAUDE_PROJECT_DIR" ls-files ":(icase).pinbox" 2>/dev/null)" ] || '
+    'p="$CLAUDE_PROJECT_DIR/.pinbox/hook"; '
     '[ -x "$p" ] && "$p" claude; exit 0'
 )
 

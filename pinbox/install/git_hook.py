@@ -29,7 +29,7 @@ _BLOCK: Final = """\
   for at in "$top" "$main"; do
     cd "$at"{inside} && [ -d .pinbox ] || continue
     hook="${{XDG_STATE_HOME:-${{HOME-}}/.local/state}}/pinbox/hook"
-    [ -x "$hook" ] || hook=.pinbox/hook
+    [ -x "$hook" ] || [ "$(git ls-files ':(icase).pinbox')" ] || hook=.pinbox/hook
     [ -x "$hook" ] && exec "$hook" git "$sha" >&3 3>&-
     exit 0
   done

@@ -401,7 +401,8 @@ def test_the_line_to_add_by_hand_does_the_same(repository):
     assert (repository.root / "ran").read_text() == f"git {repository.git('rev-parse', 'HEAD')} "
 
 
-def test_a_branch_that_brings_a_launcher_has_it_run_by_nothing(repository):
+@pytest.mark.parametrize("has_own", [True, False])
+def test_a_branch_that_brings_a_launcher_has_it_run_by_nothing(repository, has_own):
     """git writes over a file that it was told to ignore, at a mere checkout."""
     repository.commit("One")
     repository.git("switch", "-q", "-c", "theirs")
@@ -414,6 +415,8 @@ def test_a_branch_that_brings_a_launcher_has_it_run_by_nothing(repository):
     repository.git("switch", "-q", "main")
     command.run(Options(yes=True, agents=("claude",)))
     repository.git("switch", "-q", "theirs")
+    if not has_own:  # the hooks came with the repository, or the home is an agent's
+        (repository.home / ".local/state/pinbox/hook").unlink()
     assert b"touch" in launcher.read_bytes()
     repository.commit("Fixes pin_aaaaaaaaa1")
     env = {"CLAUDE_PROJECT_DIR": str(repository.root)}
