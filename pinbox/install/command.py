@@ -104,12 +104,12 @@ def _apply(found: Plan) -> None:
         if old_record is not None:
             project.private_write(place, old_record)
             raise
-        place.unlink(missing_ok=True)
+        files.remove_file(place)
         if is_new_key:
             files.key_path().unlink(missing_ok=True)
             files.remove_empty(Path(folder) for folder in record.folders)
         if found.data["pinboxDir"] == "created":
-            (root / project.FOLDER / ".gitignore").unlink(missing_ok=True)
+            files.remove_file(root / project.FOLDER / ".gitignore")
             files.remove_empty([root / project.FOLDER])
         raise
 

@@ -214,6 +214,12 @@ def remove_leftovers(path: Path) -> None:
                 other.unlink()
 
 
+def remove_file(path: Path) -> None:
+    """Nothing where there is none: a folder of that name is not ours."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+
+
 def remove_empty(folders: Iterable[Path]) -> None:
     """Remove those of the folders that are empty, innermost first."""
     for folder in reversed(list(folders)):

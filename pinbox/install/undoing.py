@@ -74,9 +74,9 @@ def apply(found: Plan) -> None:
         left.folders = record.folders
         project.private_write(place, left.encode(root))
         return
-    place.unlink(missing_ok=True)
+    files.remove_file(place)
     if found.data["pinboxDir"] == "removed":
-        (own / ".gitignore").unlink(missing_ok=True)
+        files.remove_file(own / ".gitignore")
         files.remove_empty([own])
 
 

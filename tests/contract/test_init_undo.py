@@ -229,6 +229,16 @@ def test_what_cannot_be_taken_out_keeps_the_folder_and_undo_runs_again(repositor
     assert repository.snapshot() == before
 
 
+@pytest.mark.parametrize("name", [files.RECORD, ".gitignore"])
+def test_a_folder_in_the_place_of_our_own_file_keeps_nothing_from_being_undone(repository, name):
+    command.run(YES)
+    (repository.root / ".pinbox" / name).unlink()
+    (repository.root / ".pinbox" / name).mkdir()
+    assert command.run(UNDO)["undone"] is True
+    assert not repository.settings.exists()
+    assert not repository.hook.exists()
+
+
 def without_rights() -> list[str]:
     """Words before a command by which it may read no more than its user, were that root."""
     if os.geteuid() != 0:
