@@ -213,6 +213,29 @@ def test_an_answer_that_got_lost_makes_no_second_pin(view, hub, shop):
     assert texts(hub) == ["only once"]
 
 
+def test_an_agent_that_answers_before_the_hub_does_is_read_in_the_card(view, hub, shop):
+    view.open(shop)
+    held = []
+
+    def hold(route):
+        if route.request.method == "POST":
+            held.append((route, route.fetch()))
+        else:
+            route.continue_()
+
+    view.page.route("**/pins", hold)
+    write(view, "quick")
+    view.wait(lambda: held and hub.pins())
+    pin = hub.pins()[0]
+    hub.says(pin["id"], "done already", origin="claude")
+    known = f"document.querySelector('pinbox-toolbar').store.tails.has('{pin['id']}')"
+    view.wait(lambda: view.page.evaluate(known), "the answer has come by the socket")
+    route, answer = held[0]
+    route.fulfill(response=answer)
+    view.card.get_by_text("done already").wait_for()
+    assert view.card.get_by_text("Loading the thread").count() == 0
+
+
 def test_words_of_a_reply_stay_when_the_card_is_closed_or_the_page_reloaded(view, hub, shop):
     hub.pin("sum", target={"url": shop, "selector": "#total"})
     view.open(shop)

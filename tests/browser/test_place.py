@@ -172,6 +172,18 @@ def test_the_whole_loop_without_a_pointer(view, hub, shop):
     assert view.page.evaluate("document.activeElement.className") == "pay"
 
 
+def test_without_a_pointer_the_first_element_is_the_one_with_the_focus(view, hub, shop):
+    view.open(shop)
+    view.page.locator("#voucher").focus()
+    view.page.keyboard.press("Tab")
+    view.page.keyboard.press("p")
+    view.page.keyboard.press("Enter")
+    view.page.keyboard.type("This button")
+    view.page.keyboard.press("Control+Enter")
+    view.wait(hub.pins)
+    assert hub.pins()[0]["target"]["selector"] == "button.pay"
+
+
 def test_keys_take_several_elements_into_one_pin(view, hub, shop):
     view.open(shop)
     keys = view.page.keyboard

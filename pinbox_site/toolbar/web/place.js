@@ -84,7 +84,8 @@ export class Picker {
     this.added = [];
     this.element = null;
     this.point = isCoarse ? { x: innerWidth / 2, y: innerHeight / 2 } : this.app.pointer;
-    this.isWalking = byKey && !isCoarse;
+    // Where no pointer was seen yet, the keyboard aims from the start.
+    this.isWalking = !isCoarse && (byKey || !this.point);
     if (this.isWalking) {
       const focused = document.activeElement;
       this.element = focused && focused !== document.body && focused !== this.app.host ? focused : this.#at({ x: innerWidth / 2, y: innerHeight / 3 });

@@ -630,6 +630,7 @@ export class App {
       if (this.ui.card === entry.id) {
         const hadFocus = this.root.activeElement;
         this.ui.card = answer.id;
+        void this.store.readThread(answer.id); // an answer may have come before the hub's own
         this.draw();
         if (hadFocus instanceof HTMLTextAreaElement) this.nodes.get("field")?.focus({ preventScroll: true });
       }
