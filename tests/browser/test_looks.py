@@ -11,7 +11,7 @@ from pinbox_site.toolbar import FOLDER
 from .conftest import NARROW, SHOP, WIDE, View, in_every_look, tag
 
 #: A folder for pictures of every part in every look, for eyes (docs/contributing.md).
-PICTURES = os.environ.get("PINBOX_TEST_PICTURES")
+PICTURES = os.environ.get("TOOLBAR_PICTURES")
 
 SIZES = {"wide": WIDE, "narrow": NARROW}
 

@@ -206,6 +206,8 @@ def by_hand(place, command=None):
         text=True,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        # What runs in the background of a script, as this suite may, passes an ignored one on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         try:
             process.stdin.write(HELLO)
