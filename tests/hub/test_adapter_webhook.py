@@ -315,7 +315,7 @@ def test_a_request_leaves_no_thread_behind():
     with serving(Receiver()) as port:
         before = threading.active_count()
         deliver(adapter(port))
-        failure(adapter(port, deadline_s=0.001))
+        failure(adapter(port, deadline_s=1e-6))
         wait_until(lambda: threading.active_count() <= before, what="its threads are gone")
 
 
