@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from django.db import connection
 
+from pinbox.faults import Outage
+
 from .wake import CHANNEL
 
 log = logging.getLogger(__name__)
@@ -33,28 +35,18 @@ def listen(poke: Callable[[], None], leaving: threading.Event) -> threading.Thre
 def _listen(
     parameters: dict[str, object], poke: Callable[[], None], leaving: threading.Event
 ) -> None:
-    is_deaf = False
-
-    def hears() -> None:
-        nonlocal is_deaf
-        if is_deaf:
-            log.info("notices of the database are heard again")
-        is_deaf = False
-        poke()  # for what was told before it listened
-
+    outage = Outage(log, "no notices from the database", "notices of the database are heard again")
     while not leaving.is_set():
         try:
-            _hear(parameters, hears, poke, leaving)
+            _hear(parameters, outage, poke, leaving)
         except Exception as error:  # an edge: without notices the worker only looks later
-            if not is_deaf:
-                log.warning("no notices from the database: %s", type(error).__name__)
-            is_deaf = True
+            outage.begins(error)
             leaving.wait(_REST_S)
 
 
 def _hear(
     parameters: dict[str, object],
-    hears: Callable[[], None],
+    outage: Outage,
     poke: Callable[[], None],
     leaving: threading.Event,
 ) -> None:
@@ -62,7 +54,8 @@ def _hear(
 
     with psycopg.connect(**parameters, autocommit=True) as ear:  # type: ignore[arg-type]  # Django's own
         ear.execute(f"LISTEN {CHANNEL}")
-        hears()
+        outage.ends()
+        poke()  # for what was told before it listened
         while not leaving.is_set():
             for _ in ear.notifies(timeout=_LOOK_S, stop_after=1):
                 poke()

@@ -1,5 +1,6 @@
-"""Where an exception comes from, in words that quote nothing: what a log may say above DEBUG."""
+"""What a log may say of an exception above DEBUG: kind and place, in words that quote nothing."""
 
+import logging
 from pathlib import Path
 from typing import Final
 
@@ -29,3 +30,23 @@ def place_of(error: BaseException) -> str:
     if innermost and ours[-1:] != [innermost]:
         ours.append(innermost)
     return ", ".join(ours[: -_LINES - 1 : -1]) or "nowhere"
+
+
+class Outage:
+    """Something is gone for a while: the log hears of it once, and once that it is back."""
+
+    def __init__(self, log: logging.Logger, lost: str, back: str) -> None:
+        self._log = log
+        self._lost = lost
+        self._back = back
+        self._is_on = False
+
+    def begins(self, error: Exception) -> None:
+        if not self._is_on:
+            self._log.warning("%s: %s", self._lost, type(error).__name__)
+        self._is_on = True
+
+    def ends(self) -> None:
+        if self._is_on:
+            self._log.info("%s", self._back)
+        self._is_on = False

@@ -150,10 +150,10 @@ class Gate:
             return
         if seen.origins:
             if not self._is_origin_allowed(seen):
-                await _answer(send, 403, b"", [])
+                await answer(send, 403, b"", [])
                 return
             if scope["method"] == "OPTIONS":
-                await _answer(send, 204, b"", _preflight_headers(seen))
+                await answer(send, 204, b"", _preflight_headers(seen))
                 return
         elif seen.fetch_site == b"cross-site" and not _is_signed(scope):
             # An <img>, <script> or link of another site: it has no Origin, but the browser says so.
@@ -162,7 +162,7 @@ class Gate:
         outgoing = _Outgoing(send, seen.origin)
         if scope["path"] == "/health" and scope["method"] == "GET":
             status, body = auth.health_document()
-            await _answer(outgoing.send, status, body, [_JSON])
+            await answer(outgoing.send, status, body, [_JSON])
             return
         try:
             if seen.has_body:
@@ -366,7 +366,7 @@ def _replay(first: Message, receive: Receive) -> Receive:
 # --- answers --------------------------------------------------------------------------------------
 
 
-async def _answer(send: Send, status: int, body: bytes, headers: list[Header]) -> None:
+async def answer(send: Send, status: int, body: bytes, headers: list[Header]) -> None:
     if status != 204:
         headers = [*headers, (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -377,7 +377,7 @@ async def _answer_error(send: Send, error: PinboxError) -> None:
     headers = [_JSON]
     if error.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    await _answer(send, error.status, error_body(error), headers)
+    await answer(send, error.status, error_body(error), headers)
 
 
 def _wrong_host() -> PinboxError:

@@ -15,6 +15,7 @@ from pinbox.contract import PinboxError
 
 from . import auth, idle
 from .envelope import log_incident
+from .gate import answer
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -22,6 +23,7 @@ Send = Callable[[Any], Awaitable[None]]
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
 PATH: Final = "/ws"
+_NO_SOCKET: Final = b"this address is for websockets: the request asks for no upgrade\n"
 _TOKEN_PREFIX: Final = "pinbox.token."  # noqa: S105 - the name of the subprotocol
 #: Sockets at once. Each holds a descriptor, and about 100 KB while it catches up.
 MAX_SOCKETS: Final = 2000
@@ -43,7 +45,8 @@ class Sockets:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await _answer_no_socket(send)
+            # Whatever credential it has: the contract's answer to who asks for no socket.
+            await answer(send, 400, _NO_SOCKET, [(b"content-type", b"text/plain; charset=utf-8")])
             return
         if scope["path"] != PATH:
             await receive()
@@ -81,17 +84,6 @@ class Sockets:
         finally:
             if watch is not None:
                 watch.cancel()
-
-
-async def _answer_no_socket(send: Send) -> None:
-    """To a request that asks for no socket, whatever credential it has: the contract's 400."""
-    body = b"this address is for websockets: the request asks for no upgrade\n"
-    headers = [
-        (b"content-type", b"text/plain; charset=utf-8"),
-        (b"content-length", b"%d" % len(body)),
-    ]
-    await send({"type": "http.response.start", "status": 400, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 def _offered(scope: Scope) -> tuple[str | None, str | None]:

@@ -20,6 +20,8 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from channels.layers import get_channel_layer
 from django.db import DatabaseError, connections
 
+from pinbox.faults import Outage
+
 from . import attachments, statements
 
 logger = logging.getLogger(__name__)
@@ -141,7 +143,9 @@ class LiveLog:
         self._written = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: ThreadPoolExecutor | None = None
-        self._is_readable = True
+        self._reading = Outage(
+            logger, "the log cannot be read just now", "the log can be read again"
+        )
         self._news = asyncio.Event()
         self._pages: OrderedDict[int, asyncio.Task[Page]] = OrderedDict()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -150,7 +154,11 @@ class LiveLog:
         self._name = secrets.token_hex(4)
         self._telling: asyncio.Task[None] | None = None
         self._untold = False
-        self._layer_fault = ""
+        self._passing = Outage(
+            logger,
+            "news does not pass between processes just now",
+            "news passes between processes again",
+        )
         #: Toolbars of another process, and until when it is good, by the clock.
         self._others: dict[str, tuple[int, float]] = {}
 
@@ -201,17 +209,9 @@ class LiveLog:
                 async with asyncio.timeout(_TELL_S):
                     await layer.group_send(_GROUP, news)
             except Exception as error:  # whatever a layer raises: the others look for themselves
-                self._layer_is(type(error).__name__)
+                self._passing.begins(error)
             else:
-                self._layer_is("")
-
-    def _layer_is(self, fault: str) -> None:
-        """Say so when the layer is lost, and when it is back, once each."""
-        if fault and not self._layer_fault:
-            logger.warning("news does not pass between processes just now: %s", fault)
-        elif self._layer_fault and not fault:
-            logger.info("news passes between processes again")
-        self._layer_fault = fault
+                self._passing.ends()
 
     async def _keep_telling(self) -> None:
         while True:
@@ -229,7 +229,7 @@ class LiveLog:
                     self._hear_from(await layer.receive(channel))
                     wait_s = _RETRY_S
             except Exception as error:  # whatever a layer raises: until it is back, we look
-                self._layer_is(type(error).__name__)
+                self._passing.begins(error)
                 await asyncio.sleep(wait_s)
                 # Each try leaves a queue behind in Redis' layer.
                 wait_s = min(2 * wait_s, _LONGEST_RETRY_S)
@@ -342,14 +342,10 @@ class LiveLog:
             try:
                 found = await loop.run_in_executor(self._thread, _fresh, query)
             except DatabaseError as error:
-                if self._is_readable:
-                    logger.warning("the log cannot be read just now: %s", type(error).__name__)
-                self._is_readable = False
+                self._reading.begins(error)
                 await asyncio.sleep(_RETRY_S)
             else:
-                if not self._is_readable:
-                    logger.info("the log can be read again")
-                self._is_readable = True
+                self._reading.ends()
                 return found
 
     # --- ending -----------------------------------------------------------------------------------

@@ -216,7 +216,7 @@ def remove_leftovers(path: Path) -> None:
 
 def remove_file(path: Path) -> None:
     """Nothing where there is none: a folder of that name is not ours."""
-    if path.is_symlink() or not path.is_dir():
+    if os.path.islink(path) or not os.path.isdir(path):
         path.unlink(missing_ok=True)
 
 

@@ -74,10 +74,10 @@ export function menuView(app) {
 
 /** @param {KeyboardEvent} event */
 function menuKey(event) {
-  const key = { ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft" }[event.key];
-  if (!key) return;
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step) return;
   event.preventDefault();
   const items = [.../** @type {HTMLElement} */ (/** @type {Element} */ (event.composedPath()[0]).closest("[role=menu]")).querySelectorAll("button")];
   const at = items.indexOf(/** @type {HTMLButtonElement} */ (event.composedPath()[0]));
-  items[(at + (key === "ArrowRight" ? 1 : -1) + items.length) % items.length]?.focus();
+  items[(at + step + items.length) % items.length]?.focus();
 }
