@@ -46,15 +46,8 @@ def configure(place: Workplace, url: str) -> None:
 
 def turn(place: Workplace, prompt: str = "Go on with the task.", *options: str) -> Ended:
     """One `codex exec`. `options` come first: `resume`, and what only that takes."""
-    done = subprocess.run(
-        ["codex", "exec", *options[:1], "--json", *options[1:], prompt],
-        cwd=place.project,
-        env=place.environ,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=TURN_TIMEOUT_S,
-    )
+    command = ["codex", "exec", *options[:1], "--json", *options[1:], prompt]
+    done = place.run(*command, timeout=TURN_TIMEOUT_S)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     keys = [line["thread_id"] for line in lines if line["type"] == "thread.started"]
     items = [line["item"] for line in lines if line["type"] == "item.completed"]

@@ -65,17 +65,23 @@ class Workplace:
             self.program, *steps, project=self.project, environ=self.environ, answers=answers
         )
 
-    def shell(self, *command: str) -> str:
-        """Run a command as the person would. Fails the test when it fails."""
-        done = subprocess.run(
+    def run(
+        self, *command: str, timeout: float = COMMAND_TIMEOUT_S
+    ) -> subprocess.CompletedProcess[str]:
+        """A command to its end, as the person would run it."""
+        return subprocess.run(
             command,
             cwd=self.project,
             env=self.environ,
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
-            timeout=COMMAND_TIMEOUT_S,
+            timeout=timeout,
         )
+
+    def shell(self, *command: str) -> str:
+        """The same. Fails the test when it fails."""
+        done = self.run(*command)
         assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 

@@ -131,6 +131,13 @@ class _Handler(BaseHTTPRequestHandler):
         }
         return self._stream(message) if body.get("stream") else self._json(200, message)
 
+    def _begin_stream(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+
     def _json(self, status: int, document: object) -> None:
         data = b"" if self.command == "HEAD" else json.dumps(document).encode()
         self.send_response(status)
@@ -140,11 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _stream(self, message: Body) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.close_connection = True
+        self._begin_stream()
         (block,) = message["content"]
         if block["type"] == "text":
             start: Body = {"type": "text", "text": ""}
@@ -165,9 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
 
 
-class ResponsesHandler(_Handler):
-    """The same for OpenAI's Responses API, as far as Codex uses it."""
-
+class _OpenAIHandler(_Handler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
         answer = self.model.next(body) if body.get("tools") else Answer(text="ok")
@@ -175,6 +176,16 @@ class ResponsesHandler(_Handler):
             error = {"type": "server_error", "message": "scripted"}
             self._json(answer.status, {"error": error})
             return
+        self.reply(body, answer)
+
+    def reply(self, body: Body, answer: Answer) -> None:
+        raise NotImplementedError
+
+
+class ResponsesHandler(_OpenAIHandler):
+    """The same for OpenAI's Responses API, as far as Codex uses it."""
+
+    def reply(self, body: Body, answer: Answer) -> None:
         item = _item(answer)
         usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
         response = {
@@ -186,11 +197,7 @@ class ResponsesHandler(_Handler):
             "output": [item],
             "usage": {**usage, "input_tokens_details": {"cached_tokens": 0}},
         }
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.close_connection = True
+        self._begin_stream()
         began = {**response, "status": "in_progress", "output": [], "usage": None}
         for number, event in enumerate(
             (
@@ -220,16 +227,10 @@ def _item(answer: Answer) -> Body:
     return {"type": "message", "id": f"msg_{some}", "status": "completed", **said}
 
 
-class ChatHandler(_Handler):
+class ChatHandler(_OpenAIHandler):
     """The same for OpenAI's Chat Completions, as far as Hermes uses them."""
 
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
-        answer = self.model.next(body) if body.get("tools") else Answer(text="ok")
-        if answer.status:
-            error = {"type": "server_error", "message": "scripted"}
-            self._json(answer.status, {"error": error})
-            return
+    def reply(self, body: Body, answer: Answer) -> None:
         tool = answer.tool or (answer.command and ("terminal", {"command": answer.command}))
         message: Body = {"role": "assistant", "content": answer.text}
         if tool:
@@ -244,11 +245,7 @@ class ChatHandler(_Handler):
             said = {**shared, "object": "chat.completion", "choices": [choice], "usage": usage}
             self._json(200, said)
             return
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.close_connection = True
+        self._begin_stream()
         for chunk in (
             {"choices": [{"index": 0, "delta": message, "finish_reason": None}]},
             {"choices": [{"index": 0, "delta": {}, "finish_reason": end}]},

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +22,6 @@ pytestmark = [
 ]
 
 WORDS = "The total on the invoice is wrong"
-TURN_TIMEOUT_S = 90
 #: As somebody has it; what init adds goes below.
 CONFIG = """\
 model:
@@ -55,22 +53,9 @@ class Ended:
     stderr: str
 
 
-def run(place: Workplace, *command: str) -> subprocess.CompletedProcess[str]:
-    """A command that may take as long as a turn."""
-    return subprocess.run(
-        command,
-        cwd=place.project,
-        env=place.environ,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=TURN_TIMEOUT_S,
-    )
-
-
 def turn(place: Workplace, prompt: str = "Go on with the task.") -> Ended:
     """One `hermes chat` that answers and ends."""
-    done = run(place, "hermes", "chat", "-Q", f"--query={prompt}")
+    done = place.run("hermes", "chat", "-Q", f"--query={prompt}")
     keys = re.findall(r"^session_id: (\S+)$", done.stderr, re.MULTILINE)
     return Ended(
         exit_code=done.returncode,
@@ -141,7 +126,7 @@ def test_the_whole_loop_of_a_session_begun_ended_and_resumed(here: Here) -> None
     say(model, Answer(text="I looked at it."))
     news = place.drop_pin("The date is wrong too")
     place.pinbox("rebind", news, session["id"])
-    waited = run(place, "pinbox", "deliveries", "--wait", news, "--timeout", "80")
+    waited = place.run("pinbox", "deliveries", "--wait", news, "--timeout", "80")
     assert waited.returncode == 0, waited.stdout
     (row,) = json.loads(waited.stdout)["data"]
 
@@ -186,7 +171,7 @@ def test_a_session_that_hermes_does_not_know_is_gone_at_once(here: Here) -> None
     place.pinbox("session", "end", session["id"])
     pin_id = place.drop_pin(WORDS)
     place.pinbox("rebind", pin_id, session["id"])
-    waited = run(place, "pinbox", "deliveries", "--wait", pin_id, "--timeout", "80")
+    waited = place.run("pinbox", "deliveries", "--wait", pin_id, "--timeout", "80")
     assert waited.returncode == 6, waited.stdout
     assert json.loads(waited.stdout)["error"]["code"] == "E_SESSION_GONE"
     assert model.requests == []

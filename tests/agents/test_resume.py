@@ -4,7 +4,6 @@ pin bound to an ended session makes the hub start anything.
 
 import json
 import shutil
-import subprocess
 import threading
 import uuid
 from dataclasses import replace
@@ -30,15 +29,7 @@ WAIT_S = "90"
 
 
 def run(place, *command, code=0):
-    done = subprocess.run(
-        command,
-        cwd=place.project,
-        env=place.environ,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=120,
-    )
+    done = place.run(*command, timeout=120)
     assert done.returncode == code, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
