@@ -11,6 +11,11 @@ from tests.contract.cli_project import Project
 pytestmark = pytest.mark.process
 
 
+@pytest.fixture(autouse=True, scope="module")
+def hub(project: Project) -> None:
+    project.data("summary")  # a busy machine may need longer to start it than a hook waits
+
+
 def register(project: Project, key: str, agent: str = "robot") -> str:
     session_id: str = project.data("session", "register", "--agent", agent, "--key", key)["id"]
     return session_id
